@@ -1,0 +1,175 @@
+// The consumer: sources, handlers and a store, run as lanes.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <semel/answer.hpp>
+#include <semel/clock.hpp>
+#include <semel/fingerprint.hpp>
+#include <semel/key.hpp>
+#include <semel/message.hpp>
+#include <semel/observer.hpp>
+#include <semel/probe.hpp>
+#include <semel/source.hpp>
+#include <semel/store.hpp>
+#include <semel/work.hpp>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace semel {
+
+/// How a handler is kept to one effect.
+enum class Guard {
+  record,   ///< a record row in the same transaction; the first answer is replayed
+  unique,   ///< the effect's own unique constraint: `apply` an INSERT … ON CONFLICT DO NOTHING
+  version,  ///< a conditional write: `apply` a statement that changes nothing for an older version
+  natural,  ///< none: the handler sets absolute state, and says so
+};
+
+/// A message is for the handler only if each condition holds.
+struct Condition {
+  std::string expression;  ///< JSON Pointer, or "header:Name"
+  std::string equals;      ///< the field's text, compared as bytes
+};
+
+/// How often a failing message is tried where its source does not deliver it again by itself.
+struct RetryPolicy {
+  int attempts_max = 5;
+  std::chrono::milliseconds delay_first{100};  ///< doubled each time, with full jitter
+  std::chrono::milliseconds delay_max{30'000};
+};
+
+struct HandlerOptions {
+  std::string name;  ///< the scope of its keys; 1 to 128 bytes; never renamed lightly: a new name forgets
+  std::vector<std::string> from{};  ///< names of sources; empty: every source
+  std::vector<Condition> when{};
+  KeyExpression key{};
+  bool key_is_event_id = false;  ///< the key is the provider's own event id, not a business key
+  Guard guard = Guard::record;
+  FingerprintPolicy fingerprint{};
+  std::chrono::seconds retention = std::chrono::hours(24 * 30);  ///< how long a record is kept
+  Answer replay_answer{};  ///< for guards that store none: what a replay is answered
+  bool keep_answer = true;
+  RetryPolicy retry{};
+};
+
+struct ConsumerOptions {
+  std::size_t batch_max = 100;  ///< messages a transaction
+  int lanes_per_source = 2;     ///< one in all on a store with a single writer
+  std::chrono::milliseconds shutdown_deadline{10'000};
+  Clock* clock = &Clock::system();
+  Probe* probe = &Probe::none();
+  Observer* observer = &Observer::none();
+};
+
+/// What a run did, counted in messages.
+struct Summary {
+  std::uint64_t received = 0;
+  std::uint64_t fresh = 0;
+  std::uint64_t replays = 0;
+  std::uint64_t set_aside = 0;
+  std::uint64_t handed_back = 0;
+  std::uint64_t unmatched = 0;
+};
+
+namespace engine {
+
+/// A handler with its session's type erased.
+struct Handler {
+  HandlerOptions options;
+  /// Set for a per-message handler.
+  std::function<Outcome(const Message&, Session&, bool& wrote, std::optional<bool>& applied)> run;
+  /// Set for a batch handler: one outcome a message, or none for a plain Answer each.
+  std::function<std::vector<Outcome>(std::span<const Message>, Session&, std::optional<std::int64_t>& applied)>
+      run_batch;
+};
+
+/// The engine behind Consumer; not part of the API.
+class Runner {
+ public:
+  Runner(Store& store, ConsumerOptions options);
+  ~Runner();
+  void add(Handler handler);
+  void add(Source& source);
+  Result<Summary> run();
+  Result<Summary> resend(std::span<const std::string> dead_letter_ids);
+  void stop() noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace engine
+
+/// Applies the effects of messages from its sources, each at most once per (scope, key), in its store.
+/// `StoreT` names its session as `StoreT::SessionType`; handlers get that type.
+template <class StoreT>
+class Consumer {
+ public:
+  using SessionType = typename StoreT::SessionType;
+
+  /// `store` outlives the consumer.
+  explicit Consumer(StoreT& store, ConsumerOptions options = {}) : runner_(store, std::move(options)) {}
+
+  /// Adds a handler: `f(const Message&, Work<SessionType>&)`, which returns nothing, an Answer, or an Outcome. It runs
+  /// inside a transaction, on a lane's thread, possibly more often than it commits, and may throw.
+  template <class F>
+  requires std::invocable < F&, const Message&, Work<SessionType>
+  & > void handle(HandlerOptions options, F f) {
+    engine::Handler handler{.options = std::move(options), .run = {}, .run_batch = {}};
+    handler.run = [f = std::move(f)](const Message& message, Session& session, bool& wrote,
+                                     std::optional<bool>& applied) mutable -> Outcome {
+      Work<SessionType> work(static_cast<SessionType&>(session), wrote, applied);
+      if constexpr (std::is_void_v<decltype(f(message, work))>) {
+        f(message, work);
+        return Answer{};
+      } else {
+        return f(message, work);
+      }
+    };
+    runner_.add(std::move(handler));
+  }
+
+  /// Adds a batch handler: `f(std::span<const Message>, BatchWork<SessionType>&)`, which returns nothing or one Outcome
+  /// a message. It gets all fresh messages of a batch at once; no key is there twice.
+  template <class F>
+  requires std::invocable < F&, std::span<const Message>, BatchWork<SessionType>
+  & > void handle_batch(HandlerOptions options, F f) {
+    engine::Handler handler{.options = std::move(options), .run = {}, .run_batch = {}};
+    handler.run_batch = [f = std::move(f)](std::span<const Message> messages, Session& session,
+                                           std::optional<std::int64_t>& applied) mutable -> std::vector<Outcome> {
+      BatchWork<SessionType> work(static_cast<SessionType&>(session), applied);
+      if constexpr (std::is_void_v<decltype(f(messages, work))>) {
+        f(messages, work);
+        return {};
+      } else {
+        return f(messages, work);
+      }
+    };
+    runner_.add(std::move(handler));
+  }
+
+  /// `source` outlives the consumer.
+  void consume(Source& source) { runner_.add(source); }
+
+  /// Checks the store, then runs until every source has ended or `stop` is called. Errors: what `Store::check` refuses,
+  /// a store that is unreachable at the start, options that contradict each other. Once started it rides out what
+  /// passes by itself.
+  Result<Summary> run() { return runner_.run(); }
+
+  /// Sends dead letters through their handlers again and marks those "retried" that got through or were set aside anew.
+  Result<Summary> resend(std::span<const std::string> dead_letter_ids) { return runner_.resend(dead_letter_ids); }
+
+  /// Stops receiving, finishes what is open, settles, and lets `run` return. Any thread; again is harmless.
+  void stop() noexcept { runner_.stop(); }
+
+ private:
+  engine::Runner runner_;
+};
+
+}  // namespace semel

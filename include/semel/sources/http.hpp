@@ -1,0 +1,87 @@
+// HTTP/1.1 as a source: webhooks, and requests with an Idempotency-Key.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <semel/source.hpp>
+#include <string>
+#include <vector>
+
+namespace semel::http {
+
+/// One shared secret. `label` may be printed; `value` never is.
+struct Secret {
+  std::string label;
+  std::string value;
+};
+
+/// How a webhook's signature is checked: over the raw bytes, in constant time, before anything else is looked at.
+/// Any one of `secrets` may match, so that secrets can be rotated.
+struct Verification {
+  enum class Scheme { none, stripe, github, shopify, slack, standard_webhooks, hmac } scheme = Scheme::none;
+  std::vector<Secret> secrets{};
+  /// How far a signed timestamp may be from now, both ways.
+  std::chrono::seconds tolerance{300};
+
+  // Only for `hmac`:
+  std::string header{};  ///< the header with the signature
+  std::string prefix{};  ///< before the signature in the header, such as "sha256="
+  enum class Digest { sha256, sha512 } digest = Digest::sha256;
+  enum class Encoding { hex, base64 } encoding = Encoding::hex;
+};
+
+/// Where a caller's principal comes from; there is no default.
+struct Principal {
+  enum class From { none, header, credential_digest } from;
+  std::string header{};  ///< for `header`: set by a trusted proxy
+};
+
+/// A path that takes webhooks.
+struct Webhook {
+  std::string name;  ///< the source's name
+  std::string path;
+  Verification verify{};
+};
+
+/// A path that takes requests with an `Idempotency-Key`. Methods other than POST, PUT, PATCH and DELETE get 405.
+struct Requests {
+  std::string name;
+  std::string path;
+  Principal principal;
+};
+
+struct Tls {
+  std::string certificate_file;  ///< PEM, the chain
+  std::string key_file;          ///< PEM
+};
+
+struct Options {
+  std::string address = "127.0.0.1";
+  unsigned short port = 8080;  ///< 0: any free one; see `Listener::port`
+  std::optional<Tls> tls{};
+  std::size_t header_bytes_max = 16u << 10;
+  std::size_t body_bytes_max = 1u << 20;
+  std::chrono::seconds receive_timeout{15};  ///< for a whole request to arrive
+  std::chrono::seconds idle_timeout{60};     ///< between requests of one connection
+  std::chrono::seconds answer_deadline{25};  ///< then 503 with Retry-After; the work goes on
+  std::size_t connections_max = 1'000;
+  std::size_t queued_max = 10'000;  ///< requests waiting for a lane; more get 503 with Retry-After
+};
+
+/// One listening address with any number of sources on it. It serves from `start` to its destruction, on one thread.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  /// Adds a path before `start`; the source lives as long as the listener. Errors: source_settings_invalid for a path
+  /// that is taken or does not start with "/", a scheme without secrets, a secret that cannot be one of its scheme.
+  virtual Result<semel::Source*> add(Webhook webhook) = 0;
+  virtual Result<semel::Source*> add(Requests requests) = 0;
+  /// Errors: address_in_use, source_settings_invalid (address, certificate).
+  virtual Result<void> start() = 0;
+  virtual unsigned short port() const = 0;
+};
+
+Result<std::unique_ptr<Listener>> listen(Options options);
+
+}  // namespace semel::http
