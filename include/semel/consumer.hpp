@@ -52,7 +52,6 @@ struct HandlerOptions {
   Guard guard = Guard::record;
   FingerprintPolicy fingerprint{};
   std::chrono::seconds retention = std::chrono::hours(24 * 30);  ///< how long a record is kept
-  Answer replay_answer{};  ///< for guards that store none: what a replay is answered
   bool keep_answer = true;
   RetryPolicy retry{};
 };
@@ -162,7 +161,7 @@ class Consumer {
   /// passes by itself.
   Result<Summary> run() { return runner_.run(); }
 
-  /// Sends dead letters through their handlers again and marks those "retried" that got through or were set aside anew.
+  /// Sends dead letters through their handlers again and marks "retried" those that got through; the others wait on.
   Result<Summary> resend(std::span<const std::string> dead_letter_ids) { return runner_.resend(dead_letter_ids); }
 
   /// Stops receiving, finishes what is open, settles, and lets `run` return. Any thread; again is harmless.

@@ -57,6 +57,8 @@ struct Delivery {
   std::string source;  ///< the source's name
   Sender sender = Sender::message;
   std::string body;  ///< the exact bytes received
+  std::string
+      problem;  ///< why the source could not read the message whole; empty where it could. Such a message is set aside
   Attributes attributes;
   std::string transport_id;      ///< the transport's own id of the message; empty where it has none
   std::string principal;         ///< on whose behalf a caller asks; part of the scope; empty where there is one tenant

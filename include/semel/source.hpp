@@ -79,6 +79,7 @@ class Receiver {
 struct SourceTraits {
   bool redelivers = true;  ///< a message handed back comes again; else the lane keeps it and retries in place
   bool ends = false;       ///< it comes to an end by itself (a file)
+  bool ordered = false;    ///< its order counts: one lane takes all of it
 };
 
 /// Outlives its receivers. `name` and `traits` are thread-safe.

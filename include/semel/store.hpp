@@ -48,7 +48,8 @@ std::string_view reason_name(SetAsideReason reason);
 
 /// A message set aside with its reason.
 struct DeadLetter {
-  std::string id;  ///< set by the store where empty; two letters of one id are one, with `times` counted up
+  std::string
+      id;  ///< set by the store where empty; two letters of one id are one: `times` counts up and it waits again
   SetAsideReason reason = SetAsideReason::malformed;
   ErrorCode code = ErrorCode::malformed_body;
   std::string detail;
@@ -131,6 +132,7 @@ struct Finding {
   enum class Severity { note, warning, refuse };
   Severity severity;
   std::string message;
+  ErrorCode code = ErrorCode::unsafe_durability;  ///< for `refuse`: what the run fails with
 };
 
 /// Opens sessions, and answers operators. Thread-safe. Outlives its sessions.
