@@ -27,7 +27,8 @@ struct Record {
   std::optional<Answer> answer;  ///< absent where it is not kept: a replay then says so
   std::string source;
   std::string transport_id;
-  std::chrono::seconds retention{};  ///< counted from the commit, by the store's clock
+  /// Counted from `record`, by the store's clock. Zero or less has expired at once; over 200 years counts as 200.
+  std::chrono::seconds retention{};
   bool replaces_rejection =
       false;  ///< an operator sent a rejected message again: its old record goes in this transaction
 
@@ -93,7 +94,8 @@ struct DeadLetterQuery {
 ///     it has expired by the store's clock.
 ///  6. Errors of `commit` are `unknown` where the store may have committed, `not_applied` where it cannot have.
 ///     A success is durable: it survives the process and, with the store's safe settings, the machine.
-///  7. `rollback` always leaves a session that can `begin` again. Destroying a session rolls back.
+///  7. `rollback` always leaves a session that can `begin` again. Destroying a session rolls back. After an error
+///     nothing of the transaction can be committed: every later call but `rollback` fails, `commit` too.
 ///  8. An error of a write that was sent earlier is attributed: `failed_mark` is the number given to `mark` before it.
 ///  9. `set_aside` keeps body and attributes byte for byte (NUL included), in the same transaction.
 class Session {
@@ -148,7 +150,7 @@ class Store {
 
   virtual StoreTraits traits() const = 0;
   virtual Result<std::vector<Finding>> check() = 0;
-  /// The versions applied, oldest first.
+  /// The versions that this call applied, oldest first; none on the newest schema.
   virtual Result<std::vector<int>> migrate() = 0;
   virtual Result<std::unique_ptr<Session>> open_session() = 0;
 
