@@ -1,6 +1,8 @@
 // A message body read as JSON (RFC 8259), strictly, with numbers kept as they were written.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <semel/result.hpp>
@@ -17,6 +19,7 @@ struct Node;
 class Field {
  public:
   enum class Kind { null, boolean, number, string, array, object };
+  static constexpr std::size_t digits_max = 4096;
 
   explicit Field(const json::Node* node) : node_(node) {}
 
@@ -26,7 +29,7 @@ class Field {
   std::string text() const;
   /// A number without fraction, whatever its notation (`1`, `1.0`, `1e0`), that fits.
   std::optional<std::int64_t> integer() const;
-  /// A number whose exact value has no fraction, of any size, in plain digits; "-0" is "0".
+  /// A number whose exact value has no fraction, of up to `digits_max` digits, in plain digits; "-0" is "0".
   std::optional<std::string> integer_digits() const;
   bool boolean() const;
 
@@ -38,7 +41,7 @@ class Field {
 class Document {
  public:
   /// Reads `body` whole. Errors: malformed_body for what is not one JSON text, invalid UTF-8,
-  /// a member name that occurs twice in one object, an exponent beyond 64 bits, or nesting deeper than 128.
+  /// a member name that occurs twice in one object, an exponent beyond 31 bits, or nesting deeper than 128.
   static Result<Document> parse(std::string_view body);
 
   /// The place a JSON Pointer (RFC 6901) names; nothing where it is not there or the pointer is malformed.

@@ -1,0 +1,37 @@
+// How keys, answers and attributes are written in a store. Every form starts with a version byte, so that a later
+// release can change it and still read this one; fields are length-prefixed, so any bytes survive. (A Fingerprint's
+// bytes are their own stored form.)
+#pragma once
+
+#include <array>
+#include <compare>
+#include <semel/answer.hpp>
+#include <semel/delivery.hpp>
+#include <semel/key.hpp>
+#include <semel/result.hpp>
+#include <string>
+#include <string_view>
+
+namespace semel {
+
+/// Errors of every reader here: store_damaged, remedy ask_operator, for bytes that the writer beside it never wrote.
+
+std::string stored_key(const Key& key);
+Result<Key> read_key(std::string_view stored);
+
+/// Finds a record by sixteen bytes of SHA-256 over (version, handler, principal, key). It narrows a search; that the
+/// record is the one meant is decided by the whole id (promise 4 of the store).
+struct RecordDigest {
+  std::array<char, 16> bytes{};
+  std::string_view view() const { return {bytes.data(), bytes.size()}; }
+  auto operator<=>(const RecordDigest&) const = default;
+};
+RecordDigest record_digest(const Scope& scope, const Key& key);
+
+std::string encode_answer(const Answer& answer);
+Result<Answer> decode_answer(std::string_view stored);
+
+std::string encode_attributes(const Attributes& attributes);
+Result<Attributes> decode_attributes(std::string_view stored);
+
+}  // namespace semel
