@@ -1,4 +1,4 @@
-# semel_embed(TARGET <target> NAMESPACE <a::b> FILES <file>...): compiles text files into a target, which reads them with
+# semel_embed(TARGET <target> NAMESPACE <a::b> FILES <file>...): compiles text files into a target, which reads them by
 # `std::span<const semel::EmbeddedFile> semel::<NAMESPACE>::embedded_files()` (declare it beside its use).
 function(semel_embed)
   cmake_parse_arguments(arg "" "TARGET;NAMESPACE" "FILES" ${ARGN})

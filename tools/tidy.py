@@ -213,8 +213,8 @@ def rule_protocol_is_pure(tree):
     """The protocol reads no clock, starts no thread and does no I/O."""
     for name in tree.match("src/protocol/*.[ch]pp"):
         for line, text in tree.lines(name):
-            if re.search(r"#\s*include\s*<(thread|mutex|condition_variable|future|[io]?f?stream|iostream|cstdio)>|::now\(",
-                         text):
+            if re.search(r"#\s*include\s*<(thread|mutex|condition_variable|future|[io]?f?stream|iostream|cstdio)>"
+                         r"|::now\(", text):
                 yield Finding(name, line, "the protocol is pure: pass the time in as a value, and leave threads and "
                               "I/O to the engine")
 
@@ -365,7 +365,7 @@ def rule_sleeps(tree):
     for name in tree.match("*_test.cpp", "tests/*", "src/testing/*", "*_test.py"):
         for number, line in tree.lines(name):
             if re.search(r"\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(|^\s*sleep\s+[\d.$]", line):
-                yield Finding(name, number, "a test must not sleep; wait for the event itself (Probe, Doorbell, a pipe)")
+                yield Finding(name, number, "a test must not sleep; wait for the event (Probe, Doorbell, a pipe)")
 
 
 def rule_names(tree):
@@ -435,8 +435,8 @@ def rule_function_length(tree):
     for name in tree.match("*.cpp"):
         for first, last in functions(tree.text(name)):
             if last - first + 1 > FUNCTION_LINES_MAX:
-                yield Finding(name, first, f"a function of {last - first + 1} lines, over {FUNCTION_LINES_MAX}; give its "
-                              "parts names of their own")
+                yield Finding(name, first, f"a function of {last - first + 1} lines, over {FUNCTION_LINES_MAX}; "
+                              "give its parts names of their own")
 
 
 def rule_store_shape(tree):
