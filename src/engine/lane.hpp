@@ -1,0 +1,101 @@
+// A lane: one thread with one store session. Its turn is the whole engine, and never waits for a source.
+//
+//   turn = take what has arrived and what is due again
+//          → one transaction (or several, where one fails and is divided)
+//          → settle every delivery whose tasks all have their fate
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <random>
+#include <semel/consumer.hpp>
+#include <semel/source.hpp>
+#include <semel/store.hpp>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "engine/task.hpp"
+#include "engine/transaction.hpp"
+
+namespace semel::engine {
+
+class LetterSource;
+
+/// What a lane reads from: a receiver, and what its source is like.
+struct Inlet {
+  std::unique_ptr<Receiver> receiver;
+  SourceTraits traits;
+  const LetterSource* letters = nullptr;  ///< set where dead letters are sent again
+  bool ended = false;
+};
+
+/// What a turn says to whoever runs the lane.
+struct Turn {
+  bool worked = false;
+  bool finished = false;                                           ///< every inlet has ended and nothing is in flight
+  std::optional<std::chrono::steady_clock::time_point> wake_at{};  ///< when something is due again
+};
+
+class Lane {
+ public:
+  Lane(std::unique_ptr<Session> session, std::vector<Inlet> inlets, std::span<const Handler> handlers,
+       const ConsumerOptions& options, std::uint64_t seed);
+
+  /// One step. Waits for the store, never for a source.
+  Turn turn();
+
+  /// Takes no more; hands back what waits to be tried again. The next turn finishes.
+  void stop();
+
+  const Summary& summary() const { return summary_; }
+  /// The first inlet that could not be read to its end.
+  const std::optional<Error>& damage() const { return damage_; }
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  void receive();
+  void take(Delivery delivery, std::size_t inlet);
+  void add_task(InFlight& in_flight, const Handler& handler);
+  std::vector<Task*> due();
+
+  void process(std::vector<Task*> tasks);
+  std::vector<Task*> withhold_blocked(std::vector<Task*> part);
+  void after_failure(const Attempt& attempt, std::vector<Task*> part, int decided_again);
+  void count_failure(Task& task, const Error& error);
+  void postpone(Task& task, const Error& error);
+  void wait_for_store(std::span<Task* const> tasks, const Error& error);
+  void hold(Task& task, TimePoint until);
+  std::chrono::milliseconds backoff(const RetryPolicy& policy, int failures);
+
+  void settle();
+  void report(const Task& task);
+  void count(Decision decision);
+  std::optional<TimePoint> next_due() const;
+
+  struct Part {
+    std::vector<Task*> tasks;
+    int decided_again = 0;
+  };
+
+  std::unique_ptr<Session> session_;
+  std::vector<Inlet> inlets_;
+  std::span<const Handler> handlers_;
+  const ConsumerOptions& options_;
+  std::mt19937_64 random_;
+
+  std::list<InFlight> in_flight_;
+  std::vector<Task*> arrived_;  ///< this turn's new tasks
+  std::vector<Task*> held_;     ///< to be tried again, in order of arrival
+  std::vector<Part> parts_;     ///< what is left of this turn's work, last part first
+  std::optional<TimePoint> store_away_until_{};
+  int store_away_count_ = 0;
+  std::size_t first_inlet_ = 0;
+  Summary summary_;
+  std::optional<Error> damage_{};
+};
+
+}  // namespace semel::engine
