@@ -93,7 +93,8 @@ CASES = {
                                      ("layers", "src/stores/one/a.hpp", 3)),
     "layers: a foreign library": (more("src/protocol/claim.cpp", "#include <sqlite3.h>\n"),
                                   ("layers", "src/protocol/claim.cpp", 4)),
-    "layers: no such file": (more("src/base/digest.hpp", '#include "gone.hpp"\n'), ("layers", "src/base/digest.hpp", 3)),
+    "layers: no such file": (more("src/base/digest.hpp", '#include "gone.hpp"\n'),
+                             ("layers", "src/base/digest.hpp", 3)),
     "layers: a folder without a layer": ({"src/new/a.hpp": "// A.\n#pragma once\n",
                                           "ARCHITECTURE.md": ARCHITECTURE + "| `src/new/` | new |\n"},
                                          ("layers", "src/new/a.hpp", 1)),
@@ -129,12 +130,14 @@ CASES = {
                                ("words", "src/base/digest.hpp", 3)),
     "words: a path of one machine": (more("script/run", "cd /wor" "k/main\n"), ("words", "script/run", 3)),
     "words: what delivery is not": (more("SECURITY.md", "exactly-once " "delivery\n"), ("words", "SECURITY.md", 1)),
-    "sleeps": (more("src/protocol/claim_test.cpp", "void f() { sleep_for(1s); }\n"),
+    "sleeps": (more("src/protocol/claim_test.cpp", "void f() { sleep" "_for(1s); }\n"),
                ("sleeps", "src/protocol/claim_test.cpp", 4)),
     "names: a type": (more("src/base/digest.hpp", "class LaneManager {};\n"), ("names", "src/base/digest.hpp", 3)),
     "names: an interface": (more("src/base/digest.hpp", "struct IStore {};\n"), ("names", "src/base/digest.hpp", 3)),
     "names: a folder": ({"app/util/x.txt": ""}, ("names", "app/util", 1)),
     "file_opening: no comment": ({"src/base/digest.hpp": "#pragma once\n"}, ("file_opening", "src/base/digest.hpp", 1)),
+    "file_opening: a source without a header": ({"app/main.cpp": "int main() {}\n", "README.md": "# Semel\n"},
+                                                ("file_opening", "app/main.cpp", 1)),
     "file_opening: no guard": ({"src/base/digest.hpp": "// Digests.\n"}, ("file_opening", "src/base/digest.hpp", 1)),
     "line_width": (more("src/base/digest.hpp", "// " + "x" * 118 + "\n"), ("line_width", "src/base/digest.hpp", 3)),
     "function_length: a function": ({"app/main.cpp": function_of(61), "README.md": "# Semel\n"},
@@ -159,6 +162,9 @@ class Tidy(unittest.TestCase):
 
     def test_every_rule_has_a_case(self):
         self.assertEqual({title.split(":")[0] for title in CASES}, set(tidy.RULES))
+
+    def test_a_source_may_open_with_its_own_header(self):
+        self.assertEqual(broken({"src/base/digest.cpp": '#include "base/digest.hpp"\n'}), [])
 
     def test_a_function_of_the_longest_length_passes(self):
         self.assertEqual(broken({"app/main.cpp": function_of(60), "README.md": "# Semel\n"}), [])
