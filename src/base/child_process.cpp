@@ -20,6 +20,10 @@ namespace {
 /// Above the numbers the child is to find its ends under, so that moving them there overwrites none of them.
 constexpr int out_of_the_way = 10;
 
+Error failure(std::string message) {
+  return {Remedy::fix_call, Certainty::not_applied, ErrorCode::source_unreadable, std::move(message)};
+}
+
 struct Pipe {
   int read_end = -1;
   int write_end = -1;
@@ -27,8 +31,7 @@ struct Pipe {
 
 Result<Pipe> open_pipe() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0)
-    return retry_later(ErrorCode::source_unreadable, std::string("cannot make a pipe: ") + std::strerror(errno));
+  if (pipe2(ends, O_CLOEXEC) != 0) return failure(std::string("cannot make a pipe: ") + std::strerror(errno));
   Pipe moved;
   moved.read_end = fcntl(ends[0], F_DUPFD_CLOEXEC, out_of_the_way);
   moved.write_end = fcntl(ends[1], F_DUPFD_CLOEXEC, out_of_the_way);
@@ -67,8 +70,7 @@ Result<ChildProcess> ChildProcess::start(const ChildOptions& options) {
   close(steps->write_end);
   close(releases->read_end);
   ChildProcess child(failed == 0 ? pid : -1, steps->read_end, releases->write_end);
-  if (failed != 0)
-    return fix_call(ErrorCode::source_unreadable, "cannot start " + options.command[0] + ": " + std::strerror(failed));
+  if (failed != 0) return failure("cannot start " + options.command[0] + ": " + std::strerror(failed));
   return child;
 }
 
