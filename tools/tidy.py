@@ -384,13 +384,13 @@ def rule_names(tree):
 
 
 def rule_file_opening(tree):
-    """Every header says on its first line what it is for, and so does a .cpp that does not open with its own header;
-    every header is included once."""
+    """Every header says on its first line what it is for, and so does a .cpp without a header of its own; every header
+    is included once."""
     for name in tree.cpp:
         text = tree.text(name)
         stem = PurePosixPath(name).stem.removesuffix("_test")
-        opens_with_its_header = name.endswith(".cpp") and re.match(rf'#include ["<]([\w/]+/)?{stem}\.hpp[">]', text)
-        if not text.startswith("// ") and not opens_with_its_header:
+        own_header = re.search(rf'^#include ["<]([\w/]+/)?{stem}\.hpp[">]', text, re.M)
+        if not text.startswith("// ") and not (name.endswith(".cpp") and own_header):
             yield Finding(name, 1, "opens without a comment; say first what the file is for")
         if name.endswith(".hpp") and "#pragma once" not in text:
             yield Finding(name, 1, "has no #pragma once; add it below the opening comment")
