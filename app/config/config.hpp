@@ -1,0 +1,84 @@
+// What a configuration file says, read and checked: plain values, no YAML any more. The schema is in
+// docs/guides/program.md.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <semel/consumer.hpp>
+#include <semel/sources/file.hpp>
+#include <semel/sources/http.hpp>
+#include <semel/stores/postgres.hpp>
+#include <semel/stores/sqlite.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "config/answer_template.hpp"
+#include "config/mistake.hpp"
+#include "config/redactor.hpp"
+#include "config/sql_template.hpp"
+
+namespace semel::app {
+
+using StoreConfig = std::variant<sqlite::Options, postgres::Options>;
+
+/// A path on a listener.
+struct HttpSource {
+  std::size_t listener;  ///< its number in Config::listeners
+  std::variant<http::Webhook, http::Requests> kind;
+};
+
+struct SourceConfig {
+  std::string name;
+  std::variant<HttpSource, file::Options> kind;
+};
+
+struct HandlerConfig {
+  HandlerOptions options;
+  std::vector<SqlTemplate> execute{};          ///< for each message, in order
+  std::optional<SqlTemplate> execute_batch{};  ///< or one statement for all messages of a batch
+  AnswerTemplate answer{};
+};
+
+struct AdminConfig {
+  std::string address = "127.0.0.1";
+  unsigned short port = 9090;
+};
+
+struct LogConfig {
+  enum class Format { text, json } format = Format::text;
+  enum class Level { debug, info, warn, error, off } level = Level::info;
+};
+
+struct Config {
+  std::string file;
+  StoreConfig store;
+  std::vector<http::Options> listeners{};
+  std::vector<SourceConfig> sources{};
+  std::vector<HandlerConfig> handlers{};
+  std::optional<AdminConfig> admin{};
+  LogConfig log{};
+  ConsumerOptions consumer{};
+  Redactor redactor{};
+  std::vector<std::string> warnings{};  ///< legal, but not wise: "handlers.a.key: …"
+};
+
+/// Looks a variable up; nothing where it is not set.
+using Environment = std::function<std::optional<std::string>(const std::string&)>;
+Environment process_environment();
+
+/// The configuration, or every mistake in it in the order of the file. `mistakes` is empty exactly where `config` is
+/// there.
+struct Loaded {
+  std::optional<Config> config;
+  std::vector<Mistake> mistakes;
+};
+Loaded load_config(const std::string& file, const Environment& environment);
+/// The same for a text; `file` is its name in messages.
+Loaded read_config(const std::string& text, const std::string& file, const Environment& environment);
+
+/// A store's URI by itself ("sqlite:shop.db", "postgresql://…"), as `store:` takes it.
+Result<StoreConfig> store_from_uri(const std::string& uri);
+
+}  // namespace semel::app
