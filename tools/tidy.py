@@ -18,6 +18,8 @@ from pathlib import Path, PurePosixPath
 
 LINE_WIDTH_MAX = 120
 FUNCTION_LINES_MAX = 60
+SYSTEM_HEADERS = ("sys/", "netinet/", "arpa/", "fcntl.h", "netdb.h", "poll.h", "pthread.h", "pwd.h", "signal.h",
+                  "spawn.h", "strings.h", "termios.h", "unistd.h")
 STORE_FILES = ("connection", "schema", "session", "store", "errors")
 
 
@@ -125,15 +127,15 @@ class Layer:
 
 
 class Layers:
-    """The layer table. The first row that matches a file is its layer. A `*` folder in a pattern (`src/stores/*/`)
-    makes siblings, which do not see each other."""
+    """The layer table. The first row that matches a file is its layer. A `*` folder in a pattern (`src/stores/*/`) makes
+    siblings, which do not see each other. In the last column `system` stands for what POSIX brings."""
 
     def __init__(self, tree):
         self.layers = []
         for _, row in tables(section(tree.text("ARCHITECTURE.md"), "Layers")):
             self.layers.append(Layer(row["layer"], tuple(code_words(row["files"])),
                                      tuple(w.strip() for w in row["may include"].split(",")),
-                                     tuple(code_words(row["foreign headers"]))))
+                                     tuple(re.findall(r"[\w./-]+", row["foreign headers"]))))
 
     def of(self, path):
         """(layer, sibling) of a file; sibling is None in a layer without siblings."""
@@ -204,7 +206,8 @@ def rule_layers(tree):
 def foreign_findings(layer, name, line, spelled):
     header = spelled.strip("<>")
     is_standard = "/" not in header and not header.endswith((".h", ".hpp"))
-    if not is_standard and not any(header.startswith(f) for f in layer.foreign) and "everything" not in layer.foreign:
+    allowed = [*layer.foreign, *(SYSTEM_HEADERS if "system" in layer.foreign else ())]
+    if not is_standard and not header.startswith(tuple(allowed)) and "everything" not in allowed:
         yield Finding(name, line, f"layer {layer.name} may not include the foreign header {spelled}; wrap the "
                       "library in the layer that owns it, or add the header to the layer table with a reason")
 

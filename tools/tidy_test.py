@@ -20,7 +20,7 @@ ARCHITECTURE = """# Architecture
 | ports | `include/semel/` | errors | |
 | base | `src/base/` | errors | `openssl/` |
 | protocol | `src/protocol/` | base, ports | |
-| stores | `src/stores/*/` | base, ports | `sqlite3.h` |
+| stores | `src/stores/*/` | base, ports | `sqlite3.h`, system |
 | app | `app/` | everything | everything |
 
 ## Folders
@@ -33,7 +33,7 @@ ARCHITECTURE = """# Architecture
 | `app/` | the program |
 """
 
-STORES = {f"src/stores/{folder}/{stem}.cpp": "// Part of a store.\n"
+STORES = {f"src/stores/{folder}/{stem}.cpp": "// Part of a store.\n#include <sqlite3.h>\n#include <unistd.h>\n"
           for folder in ("one", "two") for stem in tidy.STORE_FILES}
 
 TIDY = {
@@ -93,6 +93,8 @@ CASES = {
                                      ("layers", "src/stores/one/a.hpp", 3)),
     "layers: a foreign library": (more("src/protocol/claim.cpp", "#include <sqlite3.h>\n"),
                                   ("layers", "src/protocol/claim.cpp", 4)),
+    "layers: the system": (more("src/protocol/claim.cpp", "#include <unistd.h>\n"),
+                           ("layers", "src/protocol/claim.cpp", 4)),
     "layers: no such file": (more("src/base/digest.hpp", '#include "gone.hpp"\n'),
                              ("layers", "src/base/digest.hpp", 3)),
     "layers: a folder without a layer": ({"src/new/a.hpp": "// A.\n#pragma once\n",

@@ -13,7 +13,8 @@ int main() try {
   consumer.handle({.name = "record-payment", .key = semel::KeyExpression::body("/id")},
                   [](const semel::Message& payment, auto& work) {
                     work.execute("CREATE TABLE IF NOT EXISTS payments (id TEXT, cents INTEGER)");
-                    work.execute("INSERT INTO payments VALUES ($1, $2)", payment.text("/id"), payment.integer("/cents"));
+                    work.execute("INSERT INTO payments VALUES ($1, $2)", payment.text("/id"),
+                                 payment.integer("/cents"));
                   });
   consumer.consume(*payments);
 

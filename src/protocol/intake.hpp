@@ -2,11 +2,11 @@
 #pragma once
 
 #include <optional>
-#include <semel/consumer.hpp>
 #include <semel/delivery.hpp>
 #include <semel/document.hpp>
 #include <semel/error.hpp>
 #include <semel/fingerprint.hpp>
+#include <semel/handler.hpp>
 #include <semel/key.hpp>
 #include <semel/store.hpp>
 #include <variant>
