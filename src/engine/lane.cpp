@@ -1,7 +1,7 @@
 #include "engine/lane.hpp"
 
 #include <algorithm>
-#include <cassert>
+#include <map>
 
 #include "base/backoff.hpp"
 #include "engine/letters.hpp"
@@ -51,6 +51,7 @@ Lane::Lane(std::unique_ptr<Session> session, std::vector<Inlet> inlets, std::spa
 
 Turn Lane::turn() {
   if (store_away_until_ && options_.clock->now() < *store_away_until_) return {.wake_at = store_away_until_};
+  store_away_until_.reset();
   receive();
   auto tasks = due();
   tasks.insert(tasks.end(), arrived_.begin(), arrived_.end());
@@ -170,7 +171,6 @@ void Lane::process(std::vector<Task*> tasks) {
       after_failure(attempt, std::move(part.tasks), part.decided_again);
     } else if (store_away_count_ > 0) {
       store_away_count_ = 0;
-      store_away_until_.reset();
       options_.observer->recovered();
     }
   }
@@ -179,16 +179,17 @@ void Lane::process(std::vector<Task*> tasks) {
 /// A message waits while an earlier one of its key is to be tried again.
 std::vector<Task*> Lane::withhold_blocked(std::vector<Task*> part) {
   if (held_.empty()) return part;
-  std::set<Sequence> blocked;
+  std::map<Sequence, TimePoint> blocked;
   for (const Task* task : held_)
-    if (auto sequence = sequence_of(*task)) blocked.insert(*std::move(sequence));
+    if (auto sequence = sequence_of(*task)) blocked.insert_or_assign(*std::move(sequence), task->not_before);
   std::vector<Task*> free;
   for (Task* task : part) {
     const auto sequence = sequence_of(*task);
-    if (sequence && !task->in_flight->redelivers && blocked.contains(*sequence)) {
-      held_.push_back(task);
-    } else {
+    const auto blocker = sequence && !task->in_flight->redelivers ? blocked.find(*sequence) : blocked.end();
+    if (blocker == blocked.end()) {
       free.push_back(task);
+    } else {
+      hold(*task, blocker->second);
     }
   }
   return free;
