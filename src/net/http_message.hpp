@@ -1,0 +1,55 @@
+// A request, its answer, and the hand that gives it.
+#pragma once
+
+#include <memory>
+#include <semel/delivery.hpp>
+#include <string>
+#include <string_view>
+
+namespace semel::net {
+
+struct Request {
+  std::string method;
+  std::string target;  ///< as received, with the query
+  Attributes headers;
+  std::string body;
+
+  /// The target without its query.
+  std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
+};
+
+struct Response {
+  int status = 200;
+  /// Those that frame the message (Content-Length, Connection, …) are the server's own, and left out here.
+  Attributes headers{};
+  std::string body{};
+  bool close = false;  ///< the connection ends after this answer
+};
+
+/// Where an answer goes. Called at most once, from any thread.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  virtual void answer(Response response) = 0;
+  /// There will be none: the connection ends.
+  virtual void abandon() = 0;
+};
+
+/// The right to answer one request, once: from any thread, now or later, whether the client is still there or not.
+/// Destroyed unused it ends the connection.
+class Responder {
+ public:
+  explicit Responder(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+  Responder(Responder&&) noexcept = default;
+  Responder& operator=(Responder&& other) noexcept;
+  Responder(const Responder&) = delete;
+  Responder& operator=(const Responder&) = delete;
+  ~Responder();
+
+  void answer(Response response) &&;
+
+ private:
+  std::shared_ptr<Exchange> exchange_;
+};
+
+}  // namespace semel::net
