@@ -50,6 +50,8 @@ struct BatchReport {
 class Observer {
  public:
   virtual ~Observer() = default;
+  /// The store was checked and every lane is open: the run begins.
+  virtual void started() {}
   virtual void message(const MessageReport&) {}
   virtual void batch(const BatchReport&) {}
   /// The lane is in trouble that is no message's fault (the store is away), and goes on by itself.

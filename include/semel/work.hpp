@@ -50,6 +50,17 @@ class Work {
     return *applied_;
   }
 
+  /// The same two with parameters that are counted at run time.
+  void execute(std::string_view sql, std::span<const Value> parameters) {
+    wrote_ = true;
+    session_.execute(sql, parameters).value();
+  }
+  [[nodiscard]] bool apply(std::string_view sql, std::span<const Value> parameters) {
+    wrote_ = true;
+    applied_ = session_.execute_counted(sql, parameters).value() > 0;
+    return *applied_;
+  }
+
   /// A read inside the transaction.
   template <class... Parameters>
   Rows query(std::string_view sql, Parameters&&... parameters) {

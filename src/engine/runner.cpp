@@ -162,6 +162,7 @@ Result<Summary> Runner::run() {
     const std::lock_guard lock(state_->posts_mutex);
     state_->posts = std::move(opened);
   }
+  state_->options.observer->started();
   const Janitor janitor(state_->store, *state_->options.observer);
   for (auto& post : state_->posts) post->thread = std::thread([this, &post] { state_->turn_until_finished(*post); });
   for (auto& post : state_->posts) post->thread.join();
