@@ -180,8 +180,8 @@ TEST(KeyExpression, is_written_as_it_is_read) {
 
 TEST(KeyExpression, what_is_none_is_refused_with_the_known_forms) {
   for (const auto* text :
-       {"", "id", "$.id", "/a~", "header:", "header: Name", "Header:Name", "transport_id", "Transport-ID", "/id +",
-        "/id + ", " + /id", "/id + id", "/a + header:", "transport-id ", "header:A B"}) {
+       {"", "id", "$.id", "/a~", "header:", "header: Name", "Header:Name", "transport_id", "Transport-ID", "/id + ",
+        " + /id", "/id + id", "/a + header:", "transport-id ", "header:A B"}) {
     const auto parsed = KeyExpression::parse(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code, ErrorCode::config_bad_expression) << text;
