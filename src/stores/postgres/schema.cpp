@@ -1,0 +1,302 @@
+#include "stores/postgres/schema.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <span>
+
+#include "base/digest.hpp"
+#include "base/embedded.hpp"
+
+namespace semel::postgres {
+
+namespace migrations {
+std::span<const EmbeddedFile> embedded_files();
+}
+
+namespace {
+
+constexpr std::size_t identifier_size_max = 63;
+
+struct Migration {
+  int version = 0;
+  std::string_view name;
+  std::string_view sql;
+};
+
+/// The files of migrations/postgres, oldest first; "0001_first.sql" is version 1.
+std::vector<Migration> all_migrations() {
+  std::vector<Migration> all;
+  for (const auto& file : migrations::embedded_files()) {
+    Migration migration{.name = file.name, .sql = file.text};
+    std::from_chars(file.name.data(), file.name.data() + file.name.size(), migration.version);
+    all.push_back(migration);
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.version < b.version; });
+  return all;
+}
+
+Parameters with_text(std::string_view text) {
+  Parameters parameters;
+  parameters.add_text(std::string(text));
+  return parameters;
+}
+
+/// A role, and what to let it do, in SQL.
+Error with_advice(Error error, std::string_view schema) {
+  if (error.code == ErrorCode::permission_denied)
+    error.message += "; the role needs CREATE on the database (or an empty schema of its own named " +
+                     quoted_identifier(schema) + ") to run `semel migrate`";
+  return error;
+}
+
+Result<bool> schema_exists(Connection& connection, std::string_view schema) {
+  if (auto read = run(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = $1", with_text(schema)); !read)
+    return read.error();
+  return BinaryRow(connection.last(), 0).integer(0) > 0;
+}
+
+/// The 64 bits that two migrations of one schema meet at. A digest, so that no other user of advisory locks is likely
+/// to be met; who is, only waits.
+std::string lock_number(std::string_view schema) {
+  const auto digest = sha256("semel migrate " + std::string(schema));
+  std::uint64_t number = 0;
+  for (const char c : std::string_view(digest).substr(0, 8)) number = number << 8 | static_cast<unsigned char>(c);
+  return std::to_string(static_cast<std::int64_t>(number));
+}
+
+Result<void> apply(Connection& connection, const Migration& migration) {
+  if (auto ran = connection.run_script(std::string(migration.sql)); !ran) return ran.error();
+  auto parameters = with_text(std::to_string(migration.version));
+  parameters.add_text(std::string(migration.name));
+  const auto noted = run(connection, "INSERT INTO migrations (version, name) VALUES ($1, $2)", parameters);
+  return noted ? Result<void>() : Result<void>(noted.error());
+}
+
+Error newer_than_this_release(int version) {
+  return {Remedy::ask_operator, Certainty::not_applied, ErrorCode::schema_newer,
+          "the schema has version " + std::to_string(version) + ", this release knows " +
+              std::to_string(newest_version()) + ": a newer release of semel was here; use that one"};
+}
+
+/// Inside the transaction and under the lock.
+Result<std::vector<int>> apply_missing(Connection& connection, std::string_view schema) {
+  const auto version = schema_version(connection, schema);
+  if (!version) return version.error();
+  if (*version > newest_version()) return newer_than_this_release(*version);
+  const auto exists = schema_exists(connection, schema);
+  if (!exists) return exists.error();
+  // CREATE SCHEMA IF NOT EXISTS asks for rights that a role with a schema of its own need not have.
+  const auto name = quoted_identifier(schema);
+  if (!*exists)
+    if (auto created = connection.run_script("CREATE SCHEMA " + name); !created) return created.error();
+  if (auto set = connection.run_script("SET LOCAL search_path TO " + name); !set) return set.error();
+  std::vector<int> applied;
+  for (const auto& migration : all_migrations()) {
+    if (migration.version <= *version) continue;
+    if (auto done = apply(connection, migration); !done) return done.error();
+    applied.push_back(migration.version);
+  }
+  return applied;
+}
+
+constexpr std::string_view server_facts_sql =
+    "SELECT pg_is_in_recovery(), current_setting('default_transaction_read_only')::bool, "
+    "current_setting('fsync')::bool,"
+    " current_setting('full_page_writes')::bool, current_setting('synchronous_commit') = 'off',"
+    " (SELECT setting::int8 FROM pg_settings WHERE name = 'max_wal_size'), current_setting('server_encoding')";
+
+class Findings {
+ public:
+  void refuse(ErrorCode code, std::string message) {
+    all_.push_back({.severity = Finding::Severity::refuse, .message = std::move(message), .code = code});
+  }
+  void add(Finding::Severity severity, std::string message) {
+    all_.push_back({.severity = severity, .message = std::move(message)});
+  }
+  /// A setting that may lose an acknowledged commit.
+  void unsafe(bool allowed, const std::string& setting, const std::string& danger) {
+    const auto message = setting + " is off: " + danger;
+    if (allowed)
+      add(Finding::Severity::warning, message + "; allowed by name");
+    else
+      refuse(ErrorCode::unsafe_durability, message);
+  }
+  std::vector<Finding> take() { return std::move(all_); }
+
+ private:
+  std::vector<Finding> all_;
+};
+
+void examine_server(const BinaryRow& row, const Options& options, Findings& findings) {
+  enum { recovery, read_only, fsync, full_page_writes, asynchronous, wal_mebibytes, encoding };
+  if (row.integer(recovery) != 0)
+    findings.refuse(ErrorCode::store_read_only,
+                    "the server is a replica (in recovery): it may lack what the primary has; connect to the primary");
+  if (row.integer(read_only) != 0)
+    findings.refuse(ErrorCode::store_read_only, "default_transaction_read_only is on: somebody wants no writes here");
+  const bool allowed = options.allow_unsafe_durability;
+  if (row.integer(fsync) == 0) findings.unsafe(allowed, "fsync", "a crash of the machine may lose or damage anything");
+  if (row.integer(full_page_writes) == 0)
+    findings.unsafe(allowed, "full_page_writes", "a crash of the machine may tear pages");
+  if (row.integer(asynchronous) != 0)
+    findings.unsafe(allowed, "synchronous_commit", "a crash may lose commits that were acknowledged");
+  if (constexpr int default_mebibytes = 1024; row.integer(wal_mebibytes) <= default_mebibytes)
+    findings.add(Finding::Severity::note,
+                 "max_wal_size is at its default of 1 GB or below: under load, frequent checkpoints make each message "
+                 "cost many times its log volume; raise it for throughput");
+  if (const auto name = row.bytes(encoding); name != "UTF8")
+    findings.add(Finding::Severity::note, "the database's encoding is " + name +
+                                              ": keys and bodies are kept as bytes and are safe; your own text columns "
+                                              "may refuse characters or not be checked");
+}
+
+Result<void> examine_rights(Connection& connection, const Options& options, Findings& findings) {
+  const auto schema = quoted_identifier(options.schema);
+  constexpr std::string_view sql =
+      "SELECT has_table_privilege($1, 'SELECT') AND has_table_privilege($1, 'INSERT') AND has_table_privilege($1, "
+      "'DELETE') AND has_table_privilege($2, 'SELECT') AND has_table_privilege($2, 'INSERT') AND "
+      "has_table_privilege($2, 'UPDATE')";
+  auto parameters = with_text(schema + ".records");
+  parameters.add_text(schema + ".dead_letters");
+  if (auto read = run(connection, sql, parameters); !read) return read.error();
+  if (BinaryRow(connection.last(), 0).integer(0) == 0)
+    findings.refuse(ErrorCode::permission_denied,
+                    "the role lacks rights on Semel's tables: GRANT SELECT, INSERT, DELETE ON " + schema +
+                        ".records and SELECT, INSERT, UPDATE ON " + schema + ".dead_letters TO it");
+  return {};
+}
+
+Result<void> examine_schema(Connection& connection, const Options& options, Findings& findings) {
+  const auto version = schema_version(connection, options.schema);
+  if (!version) return version.error();
+  if (*version > newest_version()) {
+    findings.refuse(ErrorCode::schema_newer, newer_than_this_release(*version).message);
+  } else if (*version == 0) {
+    findings.refuse(ErrorCode::schema_missing,
+                    "the schema " + quoted_identifier(options.schema) + " has no tables yet: run `semel migrate`");
+  } else if (*version < newest_version()) {
+    findings.refuse(ErrorCode::schema_missing, "the schema has version " + std::to_string(*version) +
+                                                   ", this release needs " + std::to_string(newest_version()) +
+                                                   ": run `semel migrate`");
+  } else {
+    return examine_rights(connection, options, findings);
+  }
+  return {};
+}
+
+/// `{}` in `text` becomes the schema.
+std::string in_schema(std::string_view text, const std::string& schema) {
+  std::string sql(text);
+  for (auto at = sql.find("{}"); at != sql.npos; at = sql.find("{}", at + schema.size())) sql.replace(at, 2, schema);
+  return sql;
+}
+
+}  // namespace
+
+Result<void> check_schema_name(std::string_view name) {
+  if (!name.empty() && name.size() <= identifier_size_max && name.find('\0') == name.npos) return {};
+  return fix_call(ErrorCode::config_bad_value,
+                  "a PostgreSQL schema's name has 1 to " + std::to_string(identifier_size_max) + " bytes and no NUL");
+}
+
+std::string quoted_identifier(std::string_view name) {
+  std::string quoted = "\"";
+  for (const char c : name) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted += '"';
+}
+
+Statements::Statements(std::string_view schema_name) {
+  const auto schema = quoted_identifier(schema_name);
+  const std::string record_columns =
+      "id, handler, principal, key, fingerprint, state, answer, source, transport_id, recorded_at, expires_at";
+  const std::string letter_columns =
+      "id, reason, code, detail, handler, principal, key, fingerprint, recorded_fingerprint, source, caller, "
+      "sender_verified, transport_id, body, attributes, attempts, times";
+  claim = in_schema("SELECT " + record_columns + ", expires_at <= now() FROM {}.records WHERE id = ANY ($1)", schema);
+  // The conditions are asked again here: since the claim somebody else may have put a new record in that place.
+  make_room = in_schema(
+      "DELETE FROM {}.records WHERE (id = ANY ($1) AND expires_at <= now()) OR (id = ANY ($2) AND state = 2)", schema);
+  // Plain, without ON CONFLICT: a key that is taken is an error, and the error decides the race.
+  record = in_schema("INSERT INTO {}.records (" + record_columns +
+                         ") SELECT t.id, t.handler, t.principal, t.key, t.fingerprint, t.state, t.answer, t.source, "
+                         "t.transport_id, statement_timestamp(), statement_timestamp() + t.seconds * interval '1 s' "
+                         "FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS t (id, handler, principal, key, "
+                         "fingerprint, state, answer, source, transport_id, seconds)",
+                     schema);
+  set_aside = in_schema(
+      "INSERT INTO {}.dead_letters AS d (" + letter_columns +
+          ", set_aside_at) SELECT coalesce(t.id, convert_to(gen_random_uuid()::text, 'UTF8')), t.reason, t.code, "
+          "t.detail, t.handler, t.principal, t.key, t.fingerprint, t.recorded_fingerprint, t.source, t.caller, "
+          "t.sender_verified, t.transport_id, t.body, t.attributes, t.attempts, t.times, statement_timestamp() "
+          "FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) AS t (" +
+          letter_columns +
+          ") ON CONFLICT (id) DO UPDATE SET times = d.times + excluded.times, attempts = excluded.attempts, reason = "
+          "excluded.reason, code = excluded.code, detail = excluded.detail, resolution = ''",
+      schema);
+  // Asked twice on purpose: the row may have been replaced by a living one between the two looks.
+  purge = in_schema(
+      "DELETE FROM {}.records WHERE ctid = ANY (ARRAY (SELECT ctid FROM {}.records WHERE expires_at <= now() LIMIT "
+      "$1)) AND expires_at <= now()",
+      schema);
+  const auto letters = "SELECT " + letter_columns + ", set_aside_at, resolution FROM {}.dead_letters ";
+  list_letters = in_schema(letters +
+                               "WHERE ($1::bytea IS NULL OR handler = $1) AND ($2::text IS NULL OR reason = $2) AND "
+                               "(NOT $3::boolean OR resolution = '') AND ($4::bytea IS NULL OR number < (SELECT number "
+                               "FROM {}.dead_letters WHERE id = $4)) ORDER BY number DESC LIMIT $5",
+                           schema);
+  find_letter = in_schema(letters + "WHERE id = $1", schema);
+  resolve_letter = in_schema("UPDATE {}.dead_letters SET resolution = $2 WHERE id = $1 AND resolution = ''", schema);
+}
+
+Result<std::int64_t> run(Connection& connection, std::string_view sql, const Parameters& parameters) {
+  auto breakdown = connection.send(
+      {.purpose = Purpose::own, .sql = sql, .parameters = parameters, .reusable = false, .binary_result = true});
+  if (!breakdown) breakdown = connection.finish();
+  if (breakdown)
+    return breakdown->lost ? lost_connection(breakdown->complaint, false) : translate_own(breakdown->complaint);
+  return rows_affected(connection.last());
+}
+
+Result<int> schema_version(Connection& connection, std::string_view schema) {
+  const auto table = quoted_identifier(schema) + ".migrations";
+  if (auto read = run(connection, "SELECT to_regclass($1) IS NOT NULL", with_text(table)); !read) return read.error();
+  if (BinaryRow(connection.last(), 0).integer(0) == 0) return 0;
+  if (auto read = run(connection, "SELECT coalesce(max(version), 0) FROM " + table); !read) return read.error();
+  return static_cast<int>(BinaryRow(connection.last(), 0).integer(0));
+}
+
+int newest_version() { return all_migrations().back().version; }
+
+Result<std::vector<int>> migrate(Connection& connection, std::string_view schema) {
+  const auto version = schema_version(connection, schema);
+  if (!version) return with_advice(version.error(), schema);
+  if (*version == newest_version()) return std::vector<int>{};
+  // Whoever comes second waits for the first, as long as a statement may take, and then finds nothing to do.
+  const auto begin =
+      "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = 0; "
+      "SELECT pg_advisory_xact_lock(" +
+      lock_number(schema) + ")";
+  if (auto begun = connection.run_script(begin); !begun) return begun.error();
+  auto applied = apply_missing(connection, schema);
+  const auto ended = connection.run_script(applied ? "COMMIT" : "ROLLBACK");
+  if (!applied) return with_advice(applied.error(), schema);
+  if (!ended) return ended.error();
+  return applied;
+}
+
+Result<std::vector<Finding>> findings(Connection& connection, const Options& options) {
+  Findings findings;
+  if (constexpr int oldest = 130000; connection.server_version() < oldest) {
+    findings.refuse(ErrorCode::store_unreachable, "the server is PostgreSQL " +
+                                                      std::to_string(connection.server_version() / 10'000) +
+                                                      "; Semel needs 13 or newer");
+    return findings.take();
+  }
+  if (auto read = run(connection, server_facts_sql); !read) return read.error();
+  examine_server(BinaryRow(connection.last(), 0), options, findings);
+  if (auto examined = examine_schema(connection, options, findings); !examined) return examined.error();
+  return findings.take();
+}
+
+}  // namespace semel::postgres
