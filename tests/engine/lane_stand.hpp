@@ -105,6 +105,8 @@ class FaultySession : public SqlSession {
  public:
   struct Faults {
     std::deque<std::optional<Error>> begin, commit_before, commit_after;
+    /// Says what the commit fails with, by what the transaction has written.
+    std::function<std::optional<Error>(SqlSession&)> commit_if;
   };
 
   FaultySession(std::unique_ptr<Session> inner, Faults& faults)
@@ -121,6 +123,8 @@ class FaultySession : public SqlSession {
   Result<void> set_aside(std::span<const DeadLetter> letters) override { return inner_->set_aside(letters); }
   Result<void> commit() override {
     if (auto error = next(faults_.commit_before)) return *error;
+    if (faults_.commit_if)
+      if (auto error = faults_.commit_if(sql_)) return *error;
     auto committed = inner_->commit();
     if (auto error = next(faults_.commit_after)) return *error;
     return committed;
