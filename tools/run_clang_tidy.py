@@ -30,7 +30,7 @@ def ours(entry):
 def headers_of(path, seen):
     """Adds every header of ours that `path` includes to `seen`."""
     for target in re.findall(r'^\s*#\s*include\s*["<]([^">]+)[">]', path.read_text(encoding="utf-8"), re.M):
-        for place in (ROOT / "src" / target, ROOT / "include" / target, ROOT / target, path.parent / target):
+        for place in (ROOT / "src" / target, ROOT / "app" / target, ROOT / "include" / target, path.parent / target):
             if place.is_file() and place not in seen:
                 seen.add(place)
                 headers_of(place, seen)

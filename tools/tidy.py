@@ -127,8 +127,8 @@ class Layer:
 
 
 class Layers:
-    """The layer table. The first row that matches a file is its layer. A `*` folder in a pattern (`src/stores/*/`) makes
-    siblings, which do not see each other. In the last column `system` stands for what POSIX brings."""
+    """The layer table. The first row that matches a file is its layer. A `*` folder in a pattern (`src/stores/*/`)
+    makes siblings, which do not see each other. In the last column `system` stands for what POSIX brings."""
 
     def __init__(self, tree):
         self.layers = []
@@ -174,7 +174,7 @@ def includes(tree, name):
         quote, target = found.groups()
         if quote == '"':
             sibling = (PurePosixPath(name).parent / target).as_posix()
-            places = [f"src/{target}", target, sibling]
+            places = [f"src/{target}", f"app/{target}", target, sibling]
             yield number, f'"{target}"', next((p for p in places if tree.has(p)), places[0])
         else:
             yield number, f"<{target}>", f"include/{target}" if target.startswith("semel/") else None
