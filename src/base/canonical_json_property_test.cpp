@@ -183,5 +183,33 @@ TEST(CanonicalJsonProperty, equal_values_give_equal_bytes_and_unequal_ones_do_no
   }
 }
 
+TEST(CanonicalJsonProperty, damaged_text_is_refused_or_still_has_one_canonical_form) {
+  constexpr unsigned seed = 20260220;
+  std::cout << "seed " << seed << '\n';
+  std::mt19937 random(seed);
+  Writer writer(random);
+  int refused = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    auto text = writer.write(writer.value(3));
+    for (auto changes = 1 + random() % 3; changes > 0; --changes) {
+      const auto at = random() % text.size();
+      if (random() % 2)
+        text[at] = static_cast<char>(random() % 256);
+      else
+        text.resize(at + 1);
+    }
+    auto parsed = parse(text);
+    if (std::holds_alternative<Problem>(parsed)) {
+      ++refused;
+      continue;
+    }
+    const auto bytes = canonical(*std::get<0>(parsed));
+    ASSERT_EQ(bytes, canonical_of(bytes)) << text;
+    ASSERT_EQ(bytes, canonical_of(compact(*std::get<0>(parsed)))) << text;
+  }
+  EXPECT_GT(refused, 1'000);
+  EXPECT_LT(refused, 9'900);
+}
+
 }  // namespace
 }  // namespace semel::json

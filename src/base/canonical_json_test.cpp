@@ -22,26 +22,26 @@ TEST(CanonicalJson, the_samples_of_rfc_8785_hold_but_for_numbers) {
   struct Case {
     std::string written, canonical;
   };
-  for (
-      const auto& [written, expected] : {
-          Case{R"({"numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
+  for (const auto& [written, expected] : {
+           Case{R"({"numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
                     "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
                     "literals": [null, true, false]})",
-               R"({"literals":[null,true,false],"numbers":[33333333333333329e-8,1e30,45e-1,2e-3,1e-27],)"
-               R"("string":"€$\u000f\nA'B\"\\\\\"/"})"},
-          Case{R"({"\u20ac": "Euro Sign", "\r": "Carriage Return", "\ufb33": "Hebrew Letter Dalet With Dagesh",
+                R"({"literals":[null,true,false],"numbers":[33333333333333329e-8,1e30,45e-1,2e-3,1e-27],)"
+                R"("string":"€$\u000f\nA'B\"\\\\\"/"})"},
+           Case{R"({"\u20ac": "Euro Sign", "\r": "Carriage Return", "\ufb33": "Hebrew Letter Dalet With Dagesh",
                     "1": "One", "\ud83d\ude00": "Emoji: Grinning Face", "\u0080": "Control",
                     "\u00f6": "Latin Small Letter O With Diaeresis"})",
-               "{\"\\r\":\"Carriage Return\",\"1\":\"One\",\"\xc2\x80\":\"Control\",\"ö\":\"Latin Small Letter O With "
-               "Diaeresis\",\"€\":\"Euro Sign\",\"😀\":\"Emoji: Grinning Face\",\"\xef\xac\xb3\":\"Hebrew Letter Dalet "
-               "With Dagesh\"}"},
-          Case{
-              R"({"1": {"f": {"f": "hi","F": 5} ,"\n": 56.0}, "10": { }, "": "empty", "a": { }, "111": [ { } ], "A": { }})",
-              R"({"":"empty","1":{"\n":56,"f":{"F":5,"f":"hi"}},"10":{},"111":[{}],"A":{},"a":{}})"},
-          Case{R"({"peach": 1, "péché": 2, "pêche": 3, "sin": 4})", R"({"peach":1,"péché":2,"pêche":3,"sin":4})"},
-          Case{"[56, {\"d\": true, \"10\": null, \"1\": [ ]}]", R"([56,{"1":[],"10":null,"d":true}])"},
-          Case{R"({"Unnormalized Unicode":"A\u030a"})", "{\"Unnormalized Unicode\":\"A\xcc\x8a\"}"},
-      })
+                "{\"\\r\":\"Carriage Return\",\"1\":\"One\",\"\xc2\x80\":\"Control\",\"ö\":\"Latin Small Letter O With "
+                "Diaeresis\",\"€\":\"Euro Sign\",\"😀\":\"Emoji: Grinning Face\",\"\xef\xac\xb3\":\"Hebrew Letter Dalet "
+                "With Dagesh\"}"},
+           Case{
+               R"({"1": {"f": {"f": "hi","F": 5} ,"\n": 56.0}, "10": { }, "": "empty",
+                    "a": { }, "111": [ { } ], "A": { }})",
+               R"({"":"empty","1":{"\n":56,"f":{"F":5,"f":"hi"}},"10":{},"111":[{}],"A":{},"a":{}})"},
+           Case{R"({"peach": 1, "péché": 2, "pêche": 3, "sin": 4})", R"({"peach":1,"péché":2,"pêche":3,"sin":4})"},
+           Case{"[56, {\"d\": true, \"10\": null, \"1\": [ ]}]", R"([56,{"1":[],"10":null,"d":true}])"},
+           Case{R"({"Unnormalized Unicode":"A\u030a"})", "{\"Unnormalized Unicode\":\"A\xcc\x8a\"}"},
+       })
     EXPECT_EQ(canonical_of(written), expected);
 }
 

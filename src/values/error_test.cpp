@@ -1,3 +1,4 @@
+// Errors, their codes, and Result, which carries them.
 #include <gtest/gtest.h>
 
 #include <semel/result.hpp>

@@ -3,7 +3,7 @@
 //   what kind of content ("json", "bytes", "only" or "all_but"), [method, path], then
 //   json     canonical body
 //   bytes    the body
-//   only     for each pointer in byte order: the pointer, "there" or "absent", the canonical value
+//   only     for each pointer in byte order: the pointer, and the canonical value, or nothing where there is none
 //   all_but  the canonical body without the members named
 #include <algorithm>
 #include <semel/fingerprint.hpp>
@@ -23,13 +23,12 @@ void append_request_line(std::string& out, const Attributes& attributes) {
   for (const auto name : {":method", ":path"}) append_field(out, attributes.find(name).value_or(""));
 }
 
-/// A member that is null and one that is not there differ.
+/// A member that is null and one that is not there differ: no canonical value is empty.
 void append_only(std::string& out, const json::Node& root, std::vector<std::string> pointers) {
   std::sort(pointers.begin(), pointers.end());
   for (const auto& pointer : pointers) {
     const auto* node = json::resolve(root, pointer);
     append_field(out, pointer);
-    append_field(out, node ? "there" : "absent");
     append_field(out, node ? json::canonical(*node) : "");
   }
 }
