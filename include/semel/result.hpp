@@ -24,7 +24,8 @@ class [[nodiscard]] Result {
   /// The value; throws Failure with the error where there is none.
   T& value() & { return require(), std::get<0>(state_); }
   const T& value() const& { return require(), std::get<0>(state_); }
-  T&& value() && { return require(), std::get<0>(std::move(state_)); }
+  /// By value, so that `for (auto& x : call().value())` does not read what is gone.
+  T value() && { return require(), std::get<0>(std::move(state_)); }
 
   /// The value; only after has_value().
   T& operator*() & { return *std::get_if<0>(&state_); }
