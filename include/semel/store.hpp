@@ -144,6 +144,7 @@ struct Finding {
 /// 11. `migrate` brings the schema to this release's version; two at once are safe; on the newest it changes nothing.
 /// 12. `purge` removes at most `count_max` expired records, in a short transaction of its own, and none that has not
 ///     expired; it says how many.
+/// 13. `dead_letters` come newest first, and pages neither repeat nor skip one. `resolve` marks a waiting letter once.
 class Store {
  public:
   virtual ~Store() = default;

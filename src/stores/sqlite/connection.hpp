@@ -33,7 +33,8 @@ class Statement {
   Statement& operator=(Statement&&) = delete;
   ~Statement();
 
-  /// Parameter `number` (`$1` is 1) of Semel's own statements. Bytes are copied.
+  /// Parameter `number` (`?1` is 1: these are numbered, `$1` is only a name) of Semel's own statements. Bytes are
+  /// copied.
   Statement& bind(int number, std::int64_t value);
   Statement& bind_text(int number, std::string_view text);
   Statement& bind_bytes(int number, std::string_view bytes);

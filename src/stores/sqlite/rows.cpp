@@ -90,7 +90,7 @@ Result<std::optional<FoundRecord>> find_row(Connection& connection, const Record
   static const std::string select =
       sql("SELECT handler, principal, key, state, fingerprint, source, transport_id, recorded_at, expires_at, answer,"
           " rowid, expires_at <= ",
-          " FROM semel_records WHERE id = $1");
+          " FROM semel_records WHERE id = ?1");
   auto row = connection.prepare(select);
   if (!row) return row.error();
   const auto more = row->bind_bytes(1, record_digest(id.scope, id.key).view()).step();
@@ -107,7 +107,7 @@ Result<std::optional<FoundRecord>> find_row(Connection& connection, const Record
 Result<void> insert_record(Connection& connection, const Record& record) {
   static const std::string insert =
       sql("INSERT INTO semel_records (id, handler, principal, key, state, fingerprint, source, transport_id, answer,"
-          " recorded_at, expires_at) SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, now, now + $10 FROM (SELECT ",
+          " recorded_at, expires_at) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, now, now + ?10 FROM (SELECT ",
           " AS now)");
   auto statement = connection.prepare(insert);
   if (!statement) return statement.error();
@@ -129,13 +129,13 @@ Result<void> insert_record(Connection& connection, const Record& record) {
 }
 
 Result<void> delete_rejected(Connection& connection, const RecordId& id) {
-  auto statement = connection.prepare("DELETE FROM semel_records WHERE id = $1 AND state = 2");
+  auto statement = connection.prepare("DELETE FROM semel_records WHERE id = ?1 AND state = 2");
   if (!statement) return statement.error();
   return statement->bind_bytes(1, record_digest(id.scope, id.key).view()).finish();
 }
 
 Result<void> delete_row(Connection& connection, std::int64_t rowid) {
-  auto statement = connection.prepare("DELETE FROM semel_records WHERE rowid = $1");
+  auto statement = connection.prepare("DELETE FROM semel_records WHERE rowid = ?1");
   if (!statement) return statement.error();
   return statement->bind(1, rowid).finish();
 }
@@ -144,8 +144,8 @@ Result<void> put_dead_letter(Connection& connection, const DeadLetter& letter) {
   static const std::string insert = sql(
       "INSERT INTO semel_dead_letters (id, reason, code, detail, handler, principal, key, fingerprint,"
       " recorded_fingerprint, source, sender, sender_verified, transport_id, body, attributes, attempts, set_aside_at)"
-      " VALUES (coalesce($1, lower(hex(randomblob(16)))), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,"
-      " $16, ",
+      " VALUES (coalesce(?1, lower(hex(randomblob(16)))), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
+      " ?16, ",
       ") ON CONFLICT (id) DO UPDATE SET times = times + 1, resolution = ''");
   auto prepared = connection.prepare(insert);
   if (!prepared) return prepared.error();
@@ -164,8 +164,8 @@ Result<void> put_dead_letter(Connection& connection, const DeadLetter& letter) {
 Result<std::vector<DeadLetter>> list_dead_letters(Connection& connection, const DeadLetterQuery& query) {
   static const std::string select =
       std::string(letter_columns) +
-      " WHERE ($1 IS NULL OR handler = $1) AND ($2 IS NULL OR reason = $2) AND ($3 = 0 OR resolution = '')"
-      " AND ($4 IS NULL OR seq < (SELECT seq FROM semel_dead_letters WHERE id = $4)) ORDER BY seq DESC LIMIT $5";
+      " WHERE (?1 IS NULL OR handler = ?1) AND (?2 IS NULL OR reason = ?2) AND (?3 = 0 OR resolution = '')"
+      " AND (?4 IS NULL OR seq < (SELECT seq FROM semel_dead_letters WHERE id = ?4)) ORDER BY seq DESC LIMIT ?5";
   auto row = connection.prepare(select);
   if (!row) return row.error();
   bind_optional(*row, 1, query.handler);
@@ -185,7 +185,7 @@ Result<std::vector<DeadLetter>> list_dead_letters(Connection& connection, const 
 }
 
 Result<std::optional<DeadLetter>> find_dead_letter(Connection& connection, const std::string& id) {
-  static const std::string select = std::string(letter_columns) + " WHERE id = $1";
+  static const std::string select = std::string(letter_columns) + " WHERE id = ?1";
   auto row = connection.prepare(select);
   if (!row) return row.error();
   const auto more = row->bind_text(1, id).step();
@@ -198,7 +198,7 @@ Result<std::optional<DeadLetter>> find_dead_letter(Connection& connection, const
 
 Result<bool> resolve_dead_letter(Connection& connection, const std::string& id, std::string_view resolution) {
   auto statement =
-      connection.prepare("UPDATE semel_dead_letters SET resolution = $2 WHERE id = $1 AND resolution = ''");
+      connection.prepare("UPDATE semel_dead_letters SET resolution = ?2 WHERE id = ?1 AND resolution = ''");
   if (!statement) return statement.error();
   if (auto done = statement->bind_text(1, id).bind_text(2, resolution).finish(); !done) return done.error();
   return connection.changes() > 0;

@@ -35,7 +35,7 @@ class PurgeWalk {
   Result<void> look(Connection& connection, std::size_t count_max, std::size_t& budget, std::int64_t last,
                     std::vector<std::int64_t>& expired) {
     static const std::string select = "SELECT rowid, expires_at <= " + std::string(now_sql) +
-                                      " FROM semel_records WHERE rowid > $1 AND rowid <= $2 ORDER BY rowid";
+                                      " FROM semel_records WHERE rowid > ?1 AND rowid <= ?2 ORDER BY rowid";
     auto row = connection.prepare(select);
     if (!row) return row.error();
     row->bind(1, position_).bind(2, last);
@@ -147,7 +147,7 @@ class FileStore final : public Store {
 Result<std::size_t> FileStore::remove(Connection& connection, const std::vector<std::int64_t>& expired) {
   // Between the walk and this transaction a row may have gone, and its number may have been given to a new one.
   static const std::string remove_if_expired =
-      "DELETE FROM semel_records WHERE rowid = $1 AND expires_at <= " + std::string(now_sql);
+      "DELETE FROM semel_records WHERE rowid = ?1 AND expires_at <= " + std::string(now_sql);
   const auto before = connection.total_changes();
   for (const auto rowid : expired) {
     auto statement = connection.prepare(remove_if_expired);

@@ -1,0 +1,46 @@
+// SQLite files for tests: each in a folder of its own, which goes with it.
+#pragma once
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <semel/stores/sqlite.hpp>
+#include <semel/testing/store_conformance.hpp>
+#include <string>
+
+namespace semel::sqlite {
+
+class TestFile final : public testing::TestDatabase {
+ public:
+  TestFile() {
+    std::string name = (std::filesystem::temp_directory_path() / "semel-sqlite-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw std::runtime_error("cannot make a folder for a test");
+    folder_ = name;
+  }
+  ~TestFile() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  const std::filesystem::path& folder() const { return folder_; }
+  std::string path() const { return (folder_ / "test.db").string(); }
+  Options options() const { return {.path = path(), .lock_timeout = std::chrono::milliseconds(500)}; }
+
+  std::unique_ptr<semel::Store> open() override { return sqlite::open(options()).value(); }
+  std::unique_ptr<semel::Store> open_unsafe(bool allowed_by_name) override {
+    auto unsafe = options();
+    unsafe.synchronous = Options::Synchronous::normal;
+    unsafe.allow_unsafe_durability = allowed_by_name;
+    return sqlite::open(unsafe).value();
+  }
+  std::string migrations_table() const override { return "semel_migrations"; }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+inline testing::StoreUnderTest store_under_test() {
+  return {.make_database = [] { return std::make_unique<TestFile>(); }};
+}
+
+}  // namespace semel::sqlite
