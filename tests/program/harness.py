@@ -1,0 +1,218 @@
+"""The shipped program under test: started, stepped, killed; and the databases whose rows are counted."""
+
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import tempfile
+import threading
+import unittest
+
+PROGRAM = os.environ["SEMEL_PROGRAM"]
+RELEASE = b"\n"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Program:
+    """One run of the program. With `steps` it waits at every step until it is released."""
+
+    def __init__(self, *arguments, steps=False, env=None):
+        command = [PROGRAM, *map(str, arguments)]
+        self.step_read = self.release_write = None
+        fds = ()
+        if steps:
+            self.step_read, step_write = os.pipe()
+            release_read, self.release_write = os.pipe()
+            fds = (step_write, release_read)
+            command += ["--probe-fd", f"{step_write},{release_read}"]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=fds,
+            env={**os.environ, **(env or {})})
+        for fd in fds:
+            os.close(fd)
+        self.steps = os.fdopen(self.step_read, "r") if steps else None
+        self.errors = []
+        self._said = threading.Condition()
+        self._readers = [threading.Thread(target=self._read_errors), threading.Thread(target=self._read_output)]
+        self.output = []
+        for reader in self._readers:
+            reader.start()
+
+    def _read_errors(self):
+        for line in self.process.stderr:
+            with self._said:
+                self.errors.append(line.decode(errors="replace"))
+                self._said.notify_all()
+        with self._said:
+            self.errors.append("")  # the end
+            self._said.notify_all()
+
+    def _read_output(self):
+        for line in self.process.stdout:
+            self.output.append(line.decode(errors="replace"))
+
+    def wait_until_it_says(self, text):
+        """Waits for a line on standard error; fails where the program ends without it."""
+        with self._said:
+            while not any(text in line for line in self.errors):
+                if self.errors and self.errors[-1] == "":
+                    raise AssertionError(f"ended without saying {text!r}:\n" + "".join(self.errors))
+                self._said.wait()
+
+    def next_step(self):
+        line = self.steps.readline()
+        return line.strip() if line else None
+
+    def release(self):
+        try:
+            os.write(self.release_write, RELEASE)
+        except BrokenPipeError:
+            pass  # it is gone; the next step shows that
+
+    def run_until(self, name):
+        """Releases every step until the named one, where the program then waits. False where it ended before."""
+        while (step := self.next_step()) is not None:
+            if step == name:
+                return True
+            self.release()
+        return False
+
+    def run_freely(self):
+        """From now on every step is released at once."""
+        def pump():
+            while self.next_step() is not None:
+                self.release()
+        self.release()
+        thread = threading.Thread(target=pump, daemon=True)
+        thread.start()
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        return self.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self):
+        code = self.process.wait()
+        for reader in self._readers:
+            reader.join()
+        for stream in (self.process.stdout, self.process.stderr, self.steps):
+            if stream:
+                stream.close()
+        if self.release_write is not None:
+            os.close(self.release_write)
+            self.release_write = None
+        return code
+
+    def text(self):
+        return "".join(self.output), "".join(self.errors)
+
+
+def run(*arguments, env=None):
+    """Runs to the end; returns (exit code, standard output, standard error)."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True,
+                          env={**os.environ, **(env or {})})
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+class SqliteDatabase:
+    name = "sqlite"
+
+    def __init__(self, folder):
+        self.path = pathlib.Path(folder) / "shop.db"
+        self.uri = f"sqlite:{self.path}"
+
+    def execute(self, sql):
+        connection = sqlite3.connect(self.path, timeout=60)
+        try:
+            rows = connection.execute(sql).fetchall()
+            connection.commit()
+            return [tuple(str(v) for v in row) for row in rows]
+        finally:
+            connection.close()
+
+    def drop(self):
+        pass
+
+
+class PostgresDatabase:
+    """A database of its own on the server that SEMEL_TEST_POSTGRES names."""
+    name = "postgres"
+    count = 0
+
+    def __init__(self, folder):
+        server = os.environ.get("SEMEL_TEST_POSTGRES")
+        if not server:
+            raise AssertionError("SEMEL_TEST_POSTGRES is not set: run this under script/with-postgres")
+        PostgresDatabase.count += 1
+        self.database = f"semel_program_{os.getpid()}_{PostgresDatabase.count}"
+        self.server = server
+        self._psql(server, f"CREATE DATABASE {self.database}")
+        head, _, tail = server.partition("?")
+        self.uri = head.rsplit("/", 1)[0] + "/" + self.database + ("?" + tail if tail else "")
+
+    @staticmethod
+    def _psql(uri, sql):
+        done = subprocess.run(["psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-d", uri, "-c", sql],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            raise AssertionError(f"{sql}: {done.stderr}")
+        return [tuple(line.split("\t")) for line in done.stdout.splitlines()]
+
+    def execute(self, sql):
+        return self._psql(self.uri, sql)
+
+    def drop(self):
+        self._psql(self.server, f"DROP DATABASE {self.database} WITH (FORCE)")
+
+
+DATABASES = [SqliteDatabase, PostgresDatabase]
+
+
+class Case(unittest.TestCase):
+    """A folder and, where asked for, a database with an `effects` table; both are gone afterwards."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-test-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def database(self, kind):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        database = kind(folder)
+        self.addCleanup(database.drop)
+        database.execute("CREATE TABLE effects (id text NOT NULL, cents bigint NOT NULL)")
+        return database
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def migrated(self, config):
+        code, _, errors = run("migrate", config)
+        self.assertEqual(code, 0, errors)
+        return config
+
+
+def post(port, path, body, headers=None, timeout=60):
+    """One request; returns (status, headers, body). Raises OSError or HTTPException where the connection breaks."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    try:
+        connection.request("POST", path, body if isinstance(body, (bytes, str)) else json.dumps(body),
+                           {"Content-Type": "application/json", **(headers or {})})
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read().decode()
+    finally:
+        connection.close()
