@@ -6,7 +6,7 @@
 
 CREATE TABLE migrations (
   version integer PRIMARY KEY,
-  name text NOT NULL,
+  name text NOT NULL DEFAULT '',
   applied_at timestamptz NOT NULL DEFAULT now()
 );
 

@@ -51,9 +51,7 @@ constexpr std::array meanings{
 constexpr Meaning any_other{"", Remedy::fix_call, ErrorCode::bad_statement};
 
 Meaning meaning_of(const Complaint& complaint) {
-  // A prepared read whose table got other columns meanwhile; prepared anew it works.
-  if (complaint.sqlstate == "0A000" && complaint.server_function == "RevalidateCachedQuery")
-    return {"", Remedy::retry_later, ErrorCode::serialization_failure};
+  if (complaint.is_about_an_outdated_statement()) return {"", Remedy::retry_later, ErrorCode::serialization_failure};
   const auto* found = std::find_if(meanings.begin(), meanings.end(),
                                    [&](const Meaning& m) { return complaint.sqlstate.starts_with(m.sqlstate); });
   return found == meanings.end() ? any_other : *found;
@@ -95,6 +93,10 @@ Complaint Complaint::of(const PGresult* result) {
                       .fatal = severity == "FATAL" || severity == "PANIC"};
   if (complaint.message.empty()) complaint.message = on_one_line(PQresultErrorMessage(result));
   return complaint;
+}
+
+bool Complaint::is_about_an_outdated_statement() const {
+  return sqlstate == "0A000" && server_function == "RevalidateCachedQuery";
 }
 
 Error translate(const Complaint& complaint) {

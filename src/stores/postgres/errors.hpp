@@ -19,6 +19,8 @@ struct Complaint {
   bool fatal = false;             ///< the server ends the connection
 
   static Complaint of(const PGresult* result);
+  /// A prepared read whose table got other columns meanwhile; prepared anew it works.
+  bool is_about_an_outdated_statement() const;
 };
 
 /// The error of a command inside a transaction that has not been committed: certain to be `not_applied`.

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "stores/postgres/connection.hpp"
+#include "stores/postgres/schema.hpp"
 
 namespace semel::postgres {
 
@@ -27,6 +28,7 @@ class Bystander {
  public:
   explicit Bystander(const std::string& uri = live_server()) : handle_(PQconnectdb(uri.c_str()), &PQfinish) {
     if (PQstatus(handle_.get()) != CONNECTION_OK) throw std::runtime_error(PQerrorMessage(handle_.get()));
+    run("SET client_min_messages = error");
   }
 
   /// The first column of the first row; empty where there is none.
@@ -52,9 +54,7 @@ class LiveServer : public testing::Test {
     options_.schema = ("s" + number).substr(0, 63);
     options_.lock_timeout = std::chrono::milliseconds(300);
   }
-  ~LiveServer() override {
-    bystander_.run("SET client_min_messages = error; DROP SCHEMA IF EXISTS \"" + options_.schema + "\" CASCADE");
-  }
+  ~LiveServer() override { bystander_.run("DROP SCHEMA IF EXISTS " + quoted_identifier(options_.schema) + " CASCADE"); }
 
   std::unique_ptr<Store> opened(const Options& options) { return open(options).value(); }
   std::unique_ptr<Store> migrated() {
@@ -65,7 +65,7 @@ class LiveServer : public testing::Test {
   static std::unique_ptr<SqlSession> session_of(Store& store) {
     return std::unique_ptr<SqlSession>(static_cast<SqlSession*>(store.open_session().value().release()));
   }
-  std::string in_schema(const std::string& table) const { return "\"" + options_.schema + "\"." + table; }
+  std::string in_schema(const std::string& table) const { return quoted_identifier(options_.schema) + "." + table; }
   std::string count(const std::string& table) { return bystander_.run("SELECT count(*) FROM " + in_schema(table)); }
 
   static RecordId id(const std::string& key, const std::string& handler = "h", const std::string& principal = "") {

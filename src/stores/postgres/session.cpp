@@ -85,7 +85,8 @@ Error LaneSession::fail_effect(Error error) {
 
 Error LaneSession::fail(const Breakdown& breakdown) {
   if (!failure_) failed_mark_ = breakdown.lost ? std::nullopt : breakdown.mark;
-  if (breakdown.lost) connection_.reset();
+  // A new connection knows no outdated statements.
+  if (breakdown.lost || breakdown.complaint.is_about_an_outdated_statement()) connection_.reset();
   return fail(meaning_of(breakdown));
 }
 
