@@ -1,0 +1,134 @@
+#include "sources/http/route.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/digest.hpp"
+#include "base/encoding.hpp"
+#include "net/problem.hpp"
+#include "sources/http/idempotency_key.hpp"
+#include "sources/http/signature.hpp"
+
+namespace semel::http {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> request_methods{"POST", "PUT", "PATCH", "DELETE"};
+constexpr std::array<std::string_view, 1> webhook_methods{"POST"};
+/// Not passed on: a delivery may be set aside in the store, where no credential belongs.
+constexpr std::array<std::string_view, 3> credentials{"Authorization", "Proxy-Authorization", "Cookie"};
+constexpr std::string_view key_header = "Idempotency-Key";
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+bool same_name(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
+}
+
+bool is_credential(std::string_view name) {
+  return std::ranges::any_of(credentials, [&](std::string_view other) { return same_name(name, other); });
+}
+
+Attributes attributes_of(const net::Request& request, const std::string* key) {
+  Attributes attributes{{":method", request.method}, {":path", request.target}};
+  for (const auto& [name, value] : request.headers.entries()) {
+    if (is_credential(name)) continue;
+    if (key && same_name(name, key_header))
+      attributes.add("idempotency-key", *key);
+    else
+      attributes.add(name, value);
+  }
+  return attributes;
+}
+
+Result<std::string> principal_header(const Attributes& headers, std::string_view name) {
+  const auto value = headers.find(name);
+  if (!value || value->empty())
+    return fix_call(ErrorCode::principal_missing, "a " + std::string(name) + " header is needed here");
+  if (headers.count(name) > 1)
+    return fix_call(ErrorCode::principal_missing, "there is more than one " + std::string(name) + " header");
+  return std::string(*value);
+}
+
+Result<std::string> principal_of(const Principal& principal, const Attributes& headers) {
+  if (principal.from == Principal::From::none) return std::string();
+  if (principal.from == Principal::From::header) return principal_header(headers, principal.header);
+  auto credential = principal_header(headers, "Authorization");
+  if (!credential) return credential;
+  return hex_encode(sha256(*credential));
+}
+
+Delivery delivery_of(const std::string& source, Sender sender, net::Request request, const std::string* key) {
+  Delivery delivery{.receipt = Receipt(0), .source = source, .sender = sender};
+  delivery.attributes = attributes_of(request, key);
+  delivery.body = std::move(request.body);
+  return delivery;
+}
+
+Result<Delivery> admit_to(const Webhook& webhook, net::Request request, std::chrono::system_clock::time_point now) {
+  if (auto verified = verify(webhook.verify, request.headers, request.body, now); !verified)
+    return std::move(verified).error();
+  std::string id = delivery_id(webhook.verify.scheme, request.headers);
+  auto delivery = delivery_of(webhook.name, Sender::message, std::move(request), nullptr);
+  delivery.transport_id = std::move(id);
+  delivery.sender_verified = webhook.verify.scheme != Verification::Scheme::none;
+  return delivery;
+}
+
+Result<Delivery> admit_to(const Requests& requests, net::Request request, std::chrono::system_clock::time_point) {
+  auto principal = principal_of(requests.principal, request.headers);
+  if (!principal) return std::move(principal).error();
+  const auto key = idempotency_key(request.headers);
+  if (!key) return key.error();
+  auto delivery = delivery_of(requests.name, Sender::caller, std::move(request), &*key);
+  delivery.principal = *std::move(principal);
+  return delivery;
+}
+
+std::span<const std::string_view> methods_of(const Route& route) {
+  if (std::holds_alternative<Webhook>(route.kind)) return webhook_methods;
+  return request_methods;
+}
+
+}  // namespace
+
+const std::string& Route::name() const {
+  return std::visit([](const auto& one) -> const std::string& { return one.name; }, kind);
+}
+
+const std::string& Route::path() const {
+  return std::visit([](const auto& one) -> const std::string& { return one.path; }, kind);
+}
+
+Result<void> check_route(const Route& route) {
+  const auto refuse = [&](const std::string& problem) {
+    return fix_call(ErrorCode::source_settings_invalid, "source \"" + route.name() + "\": " + problem);
+  };
+  if (route.name().empty()) return refuse("a source needs a name");
+  if (!route.path().starts_with('/')) return refuse("the path \"" + route.path() + "\" does not begin with /");
+  if (route.path().find_first_of("?# \t\r\n") != std::string::npos)
+    return refuse("the path \"" + route.path() + "\" holds a space, ? or #");
+  if (const auto* webhook = std::get_if<Webhook>(&route.kind))
+    if (const auto checked = check_verification(webhook->verify); !checked) return refuse(checked.error().message);
+  if (const auto* requests = std::get_if<Requests>(&route.kind))
+    if (requests->principal.from == Principal::From::header && requests->principal.header.empty())
+      return refuse("the principal's header has no name");
+  return {};
+}
+
+std::optional<net::Response> refuse_method(const Route& route, const std::string& method) {
+  const auto methods = methods_of(route);
+  if (std::ranges::find(methods, method) != methods.end()) return std::nullopt;
+  auto refusal = net::problem_response(net::Problem::method_not_allowed);
+  std::string allowed;
+  for (const auto one : methods) allowed.append(allowed.empty() ? "" : ", ").append(one);
+  refusal.headers.add("Allow", allowed);
+  return refusal;
+}
+
+Result<Delivery> admit(const Route& route, net::Request request, std::chrono::system_clock::time_point now) {
+  return std::visit([&](const auto& one) { return admit_to(one, std::move(request), now); }, route.kind);
+}
+
+}  // namespace semel::http

@@ -1,0 +1,30 @@
+// One path of a listener as a source.
+#pragma once
+
+#include <memory>
+#include <semel/source.hpp>
+
+#include "sources/http/intake.hpp"
+#include "sources/http/route.hpp"
+
+namespace semel::http {
+
+class PathSource final : public semel::Source {
+ public:
+  PathSource(Route route, std::size_t queued_max);
+
+  const std::string& name() const override { return route_.name(); }
+  SourceTraits traits() const override { return {.redelivers = true}; }
+  Result<std::unique_ptr<Receiver>> open(Doorbell& bell) override;
+
+  const Route& route() const { return route_; }
+  /// Takes a whole request in, or answers why not. The server's thread.
+  void serve(net::Request request, net::Responder responder);
+
+ private:
+  const Route route_;
+  /// Receivers hold it too, so that one which outlives the listener by a mistake answers into nothing.
+  const std::shared_ptr<Intake> intake_;
+};
+
+}  // namespace semel::http
