@@ -19,8 +19,15 @@ class Key {
 
   /// Errors: no_key for an empty one, key_invalid for one over `size_max`.
   static Result<Key> from_bytes(std::string bytes);
+  /// One part: its bytes. Several: joined so that no two lists, and no list and no single part, give one key.
+  /// Errors: no_key where a part is empty or there is none, key_invalid for more than `size_max` bytes in all.
+  static Result<Key> from_parts(const std::vector<std::string>& parts);
 
   const std::string& bytes() const noexcept { return bytes_; }
+  /// What `from_parts` was given.
+  std::vector<std::string> parts() const;
+  /// For people: the parts, joined by " + ", with backslash, control characters and what is not UTF-8 escaped.
+  std::string text() const;
   auto operator<=>(const Key&) const = default;
 
  private:
@@ -54,7 +61,7 @@ class KeyExpression {
   /// All of `parts`, in order.
   static KeyExpression all_of(std::vector<KeyExpression> parts);
 
-  /// "/id", "header:Name", "transport-id"; errors: config_bad_expression.
+  /// "/id", "header:Name", "transport-id", or several of them joined by " + "; errors: config_bad_expression.
   static Result<KeyExpression> parse(std::string_view text);
 
   const std::vector<Part>& parts() const noexcept { return parts_; }
@@ -63,7 +70,8 @@ class KeyExpression {
   bool needs_body() const;
 
   /// The key of one message. `document` is the body as JSON, null where it is not JSON.
-  /// Errors: no_key (missing, null, empty, a fraction, an object or an array), key_invalid (over the size).
+  /// Errors: no_key (missing, null, empty, a boolean, a fraction, an object or an array), key_invalid (over the size,
+  /// or an attribute that occurs more than once).
   Result<Key> extract(const Delivery& delivery, const Document* document) const;
 
  private:

@@ -47,7 +47,7 @@ class Writer {
 
  private:
   void write_number(std::string_view text) {
-    const auto number = exact_decimal(text).value();  // parse() let no other through
+    const auto number = exact_decimal(text).value();  // the parser bounds its exponent to 31 bits
     if (number.negative) out_ += '-';
     out_ += number.digits;
     if (number.exponent != 0) (out_ += 'e') += std::to_string(number.exponent);
@@ -96,6 +96,7 @@ std::string canonical(const Node& node) { return canonical_without(node, {}); }
 
 std::string canonical_without(const Node& node, std::span<const Node* const> left_out) {
   std::string out;
+  out.reserve(1024);
   if (std::find(left_out.begin(), left_out.end(), &node) == left_out.end()) Writer(out, left_out).write(node);
   return out;
 }

@@ -128,7 +128,9 @@ TEST(Json, text_that_is_not_unicode_is_refused) {
 
 TEST(Json, a_name_that_occurs_twice_in_one_object_is_refused) {
   for (const auto* text : {R"({"a":1,"a":1})", R"({"a":1,"b":2,"a":3})", R"([{"x":{"a":1,"a":2}}])", R"({"":1,"":2})",
-                           R"({"a":1,"\u0061":2})", R"({"a":{},"a":[]})"})
+                           R"({"a":1,"\u0061":2})", R"({"a":{},"a":[]})",
+                           R"({"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"a":1})",
+                           R"({"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"h":1})"})
     EXPECT_NE(problem_of(text).find("twice"), std::string::npos) << text << ": " << problem_of(text);
   for (const auto* text : {R"({"a":1,"A":2})", R"({"a":{"a":{"a":1}}})", R"([{"a":1},{"a":2}])",
                            R"({"a":1,"a\u0000":2})", "{\"\xc3\xa9\":1,\"e\xcc\x81\":2}"})

@@ -6,6 +6,7 @@
 
 #include "base/decimal.hpp"
 #include "base/encoding.hpp"
+#include "base/utf8.hpp"
 
 namespace semel {
 namespace {
@@ -91,6 +92,28 @@ Result<std::string> part_key(const KeyExpression::Part& part, const Delivery& de
   return not_empty(part, delivery.transport_id);
 }
 
+/// A terminal obeys what is below 20 and 7F, and in UTF-8 also C2 80 to C2 9F.
+bool is_control(std::string_view text, std::size_t at) {
+  const auto octet = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  if (octet(at) < 0x80) return octet(at) < 0x20 || octet(at) == 0x7F;
+  if (octet(at) == 0xC2) return octet(at + 1) < 0xA0;
+  return octet(at) < 0xA0 && at > 0 && octet(at - 1) == 0xC2;
+}
+
+std::string readable(std::string_view part) {
+  const bool is_text = is_valid_utf8(part);
+  std::string out;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    const bool is_ascii = static_cast<unsigned char>(part[i]) < 0x80;
+    if (is_control(part, i) || (!is_ascii && !is_text)) {
+      (out += "\\x") += hex_encode(part.substr(i, 1));
+    } else {
+      out.append(part[i] == '\\' ? 2 : 1, part[i]);
+    }
+  }
+  return out;
+}
+
 Error bad_expression(std::string_view text, std::string_view why) {
   return fix_call(ErrorCode::config_bad_expression, "\"" + std::string(text) +
                                                         "\" is no key expression: " + std::string(why) +
@@ -117,6 +140,34 @@ Result<Key> Key::from_bytes(std::string bytes) {
   if (bytes.empty()) return fix_call(ErrorCode::no_key, "The key is empty.");
   if (bytes.size() > size_max) return too_long("The key");
   return Key(std::move(bytes));
+}
+
+Result<Key> Key::from_parts(const std::vector<std::string>& parts) {
+  const auto is_empty = [](const std::string& part) { return part.empty(); };
+  if (parts.empty() || std::any_of(parts.begin(), parts.end(), is_empty))
+    return fix_call(ErrorCode::no_key, "The key, or a part of it, is empty.");
+  if (parts.size() == 1 && parts.front().front() != list_marker) return from_bytes(parts.front());
+  std::string list(1, list_marker);
+  for (const auto& part : parts) append_field(list, part);
+  return from_bytes(std::move(list));
+}
+
+std::vector<std::string> Key::parts() const {
+  if (bytes_.front() != list_marker) return {bytes_};
+  std::vector<std::string> parts;
+  FieldReader reader(std::string_view(bytes_).substr(1));
+  while (!reader.at_end()) {
+    const auto part = reader.field();
+    if (!part) return {bytes_};  // made by `from_bytes` of bytes that are no list
+    parts.emplace_back(*part);
+  }
+  return parts;
+}
+
+std::string Key::text() const {
+  std::string out;
+  for (const auto& part : parts()) (out += out.empty() ? "" : separator) += readable(part);
+  return out;
 }
 
 KeyExpression KeyExpression::body(std::string pointer) {
@@ -168,16 +219,14 @@ bool KeyExpression::needs_body() const {
 
 Result<Key> KeyExpression::extract(const Delivery& delivery, const Document* document) const {
   if (parts_.empty()) return fix_call(ErrorCode::no_key, "The handler names no key.");
-  std::string list(1, list_marker);
-  std::string last;
+  std::vector<std::string> keys;
+  keys.reserve(parts_.size());
   for (const auto& part : parts_) {
     auto key = part_key(part, delivery, document);
     if (!key) return std::move(key).error();
-    last = *std::move(key);
-    append_field(list, last);
+    keys.push_back(*std::move(key));
   }
-  const bool stands_alone = parts_.size() == 1 && last.front() != list_marker;
-  return Key::from_bytes(stands_alone ? std::move(last) : std::move(list));
+  return Key::from_parts(keys);
 }
 
 }  // namespace semel

@@ -139,6 +139,35 @@ TEST(Key, composite_keys_never_meet_each_other_or_a_key_of_one_part) {
   EXPECT_EQ(single("a\0bc"s), "a\0bc"s);
 }
 
+TEST(Key, gives_back_the_parts_it_was_made_of) {
+  for (const auto& parts : std::vector<std::vector<std::string>>{
+           {"a"}, {"a", "bc"}, {"ab", "c"}, {"\xff"}, {"\xff", "\0"s}, {"a", "b", "c"}, {"\xff\0\0\0\1a"s}})
+    EXPECT_EQ(Key::from_parts(parts)->parts(), parts);
+  for (const auto& parts : std::vector<std::vector<std::string>>{{}, {""}, {"a", ""}, {"", "a"}})
+    EXPECT_EQ(Key::from_parts(parts).error().code, ErrorCode::no_key);
+  EXPECT_EQ(Key::from_parts({std::string(600, 'a'), std::string(600, 'b')}).error().code, ErrorCode::key_invalid);
+  EXPECT_EQ(Key::from_bytes("\xff not a list")->parts(), std::vector<std::string>{"\xff not a list"});
+}
+
+TEST(Key, is_shown_to_people_without_bytes_that_harm_a_terminal) {
+  struct Case {
+    std::vector<std::string> parts;
+    std::string text;
+  };
+  for (const auto& [parts, text] : std::vector<Case>{{{"evt_1"}, "evt_1"},
+                                                     {{"é €"}, "é €"},
+                                                     {{"u1", "o2"}, "u1 + o2"},
+                                                     {{"a\0b"s}, R"(a\x00b)"},
+                                                     {{"\x1b[2J\x7f"}, R"(\x1b[2J\x7f)"},
+                                                     {{R"(a\x00b)"}, R"(a\\x00b)"},
+                                                     {{"\xc2\x9b"
+                                                       "2J é\xc2\xa0"},
+                                                      "\\xc2\\x9b"
+                                                      "2J é\xc2\xa0"},
+                                                     {{"é\xff"}, R"(\xc3\xa9\xff)"}})
+    EXPECT_EQ(Key::from_parts(parts)->text(), text);
+}
+
 // Stores whose collations merged such keys dropped the second message.
 TEST(Key, is_compared_as_bytes) {
   const std::set<std::string> all{
