@@ -275,7 +275,7 @@ Result<void> Connection::refuse_second_statement(const char* rest, const char* e
   return {};
 }
 
-int Connection::authorise(void* self, int action, const char* name, const char*, const char*, const char*) {
+int Connection::authorise(void* self, int action, const char* name, const char* argument, const char*, const char*) {
   if (static_cast<Connection*>(self)->author_ == Author::semel) return SQLITE_OK;
   switch (action) {
     case SQLITE_TRANSACTION:
@@ -284,6 +284,7 @@ int Connection::authorise(void* self, int action, const char* name, const char*,
     case SQLITE_DETACH:
       return SQLITE_DENY;
     case SQLITE_PRAGMA:
+      if (!argument) return SQLITE_OK;
       return std::ranges::any_of(guarded_pragmas, [&](const char* pragma) { return ::strcasecmp(name, pragma) == 0; })
                  ? SQLITE_DENY
                  : SQLITE_OK;
