@@ -308,8 +308,12 @@ Fate Transaction::fate_of(std::size_t number) const {
   if (const auto& leader = slots_[number].leader)
     return {Done{answer_of(*slots_[*leader].outcome), true, true}, Decision::replay};
   const auto& slot = slots_[number];
-  if (std::holds_alternative<Rejection>(*slot.outcome))
-    return {Done{answer_of(*slot.outcome), false, true}, Decision::rejected};
+  if (const auto* rejection = std::get_if<Rejection>(&*slot.outcome)) {
+    // Nobody waits for the answer of a dead letter that is sent again, and it did not get through.
+    if (!task.in_flight->letter_id.empty())
+      return {SetAside{fix_call(ErrorCode::rejected, rejection->reason)}, Decision::rejected};
+    return {Done{rejection->answer, false, true}, Decision::rejected};
+  }
   return {Done{answer_of(*slot.outcome), !slot.applied, true}, slot.applied ? Decision::fresh : Decision::replay};
 }
 
