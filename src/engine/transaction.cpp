@@ -51,7 +51,7 @@ const Answer& answer_of(const Outcome& outcome) {
 }
 
 Error conflict_error(const Task& task) {
-  return fix_call(ErrorCode::conflict, "key \"" + task.key->bytes() + "\" of handler \"" + task.options().name +
+  return fix_call(ErrorCode::conflict, "key \"" + task.key->text() + "\" of handler \"" + task.options().name +
                                            "\" was used before for another message (the fingerprints differ)");
 }
 
