@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(Backoff, doubles_from_the_first_delay_up_to_the_last) {
+TEST(Backoff, DoublesFromTheFirstDelayUpToTheLast) {
   struct Case {
     int attempt;
     int most;
@@ -22,7 +22,7 @@ TEST(Backoff, doubles_from_the_first_delay_up_to_the_last) {
   }
 }
 
-TEST(Backoff, stays_within_its_bounds_whatever_is_given) {
+TEST(Backoff, StaysWithinItsBoundsWhateverIsGiven) {
   const auto endless = milliseconds::max();
   EXPECT_GE(backoff(1'000, milliseconds(1), endless / 1024, 1), milliseconds(0));
   EXPECT_EQ(backoff(0, milliseconds(100), milliseconds(1'000), 1), milliseconds(100));

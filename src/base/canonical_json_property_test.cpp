@@ -165,7 +165,7 @@ std::string canonical_of(const std::string& text) {
   return problem ? "" : canonical(*std::get<0>(parsed));
 }
 
-TEST(CanonicalJsonProperty, equal_values_give_equal_bytes_and_unequal_ones_do_not) {
+TEST(CanonicalJsonProperty, EqualValuesGiveEqualBytesAndUnequalOnesDoNot) {
   constexpr unsigned seed = 20260219;
   std::cout << "seed " << seed << '\n';
   std::mt19937 random(seed);
@@ -183,7 +183,7 @@ TEST(CanonicalJsonProperty, equal_values_give_equal_bytes_and_unequal_ones_do_no
   }
 }
 
-TEST(CanonicalJsonProperty, damaged_text_is_refused_or_still_has_one_canonical_form) {
+TEST(CanonicalJsonProperty, DamagedTextIsRefusedOrStillHasOneCanonicalForm) {
   constexpr unsigned seed = 20260220;
   std::cout << "seed " << seed << '\n';
   std::mt19937 random(seed);

@@ -18,7 +18,7 @@ std::shared_ptr<const Node> tree(std::string_view text) {
 std::string canonical_of(std::string_view text) { return canonical(*tree(text)); }
 
 // Its sample data, with our numbers where it has doubles.
-TEST(CanonicalJson, the_samples_of_rfc_8785_hold_but_for_numbers) {
+TEST(CanonicalJson, TheSamplesOfRfc8785HoldButForNumbers) {
   struct Case {
     std::string written, canonical;
   };
@@ -45,7 +45,7 @@ TEST(CanonicalJson, the_samples_of_rfc_8785_hold_but_for_numbers) {
     EXPECT_EQ(canonical_of(written), expected);
 }
 
-TEST(CanonicalJson, names_are_sorted_by_utf_16_units) {
+TEST(CanonicalJson, NamesAreSortedByUtf16Units) {
   // U+E000 and U+FFFF come after every character beyond them; a name comes before its own extensions.
   EXPECT_EQ(canonical_of("{\"\xee\x80\x80\":1,\"\xf0\x90\x80\x80\":2,\"\xef\xbf\xbf\":3,\"\xf4\x8f\xbf\xbf\":4,"
                          "\"\xed\x9f\xbf\":5,\"aa\":6,\"a\":7,\"a\\u0000\":8}"),
@@ -53,12 +53,12 @@ TEST(CanonicalJson, names_are_sorted_by_utf_16_units) {
             "\"\xee\x80\x80\":1,\"\xef\xbf\xbf\":3}");
 }
 
-TEST(CanonicalJson, strings_have_the_escapes_of_rfc_8785_and_no_others) {
+TEST(CanonicalJson, StringsHaveTheEscapesOfRfc8785AndNoOthers) {
   EXPECT_EQ(canonical_of(R"("\u0000\u0001\b\t\n\u000b\f\r\u001f\u0020\"\\\/\u007f\u2028\u00e9")"),
             "\"\\u0000\\u0001\\b\\t\\n\\u000b\\f\\r\\u001f \\\"\\\\/\x7f\xe2\x80\xa8\xc3\xa9\"");
 }
 
-TEST(CanonicalJson, numbers_are_equal_by_exact_value_only) {
+TEST(CanonicalJson, NumbersAreEqualByExactValueOnly) {
   struct Case {
     std::string canonical;
     std::vector<std::string> notations;
@@ -86,7 +86,7 @@ TEST(CanonicalJson, numbers_are_equal_by_exact_value_only) {
   EXPECT_EQ(all.size(), cases.size());
 }
 
-TEST(CanonicalJson, kinds_stay_apart) {
+TEST(CanonicalJson, KindsStayApart) {
   std::set<std::string> all;
   const auto texts = {"null",      "false",      "true",       "0",       "1",         "\"\"",         "\"0\"",
                       "\"1\"",     "\"null\"",   "[]",         "{}",      "[[]]",      "[{}]",         "[null]",
@@ -96,7 +96,7 @@ TEST(CanonicalJson, kinds_stay_apart) {
   EXPECT_EQ(all.size(), texts.size());
 }
 
-TEST(CanonicalJson, leaves_out_what_it_is_told_to) {
+TEST(CanonicalJson, LeavesOutWhatItIsToldTo) {
   const auto root = tree(R"({"c":[1,2,{"d":3,"e":4}],"a":1,"b":{"x":1}})");
   struct Case {
     std::vector<std::string> pointers;

@@ -12,7 +12,7 @@ std::string shown(const std::optional<ExactDecimal>& number) {
   return (number->negative ? "-" : "") + number->digits + "e" + std::to_string(number->exponent);
 }
 
-TEST(ExactDecimal, every_notation_of_a_value_is_one_number) {
+TEST(ExactDecimal, EveryNotationOfAValueIsOneNumber) {
   struct Case {
     std::string number;
     std::vector<std::string> notations;
@@ -32,20 +32,20 @@ TEST(ExactDecimal, every_notation_of_a_value_is_one_number) {
     for (const auto& notation : notations) EXPECT_EQ(shown(exact_decimal(notation)), number) << notation;
 }
 
-TEST(ExactDecimal, an_exponent_beyond_64_bits_is_no_number) {
+TEST(ExactDecimal, AnExponentBeyond64BitsIsNoNumber) {
   for (const auto* text : {"1e9223372036854775808", "10e9223372036854775807", "1e-9223372036854775809",
                            "0.1e-9223372036854775808", "1e99999999999999999999999999", "0e9223372036854775808"})
     EXPECT_FALSE(exact_decimal(text)) << text;
 }
 
-TEST(ExactDecimal, what_json_does_not_call_a_number_is_none) {
+TEST(ExactDecimal, WhatJsonDoesNotCallANumberIsNone) {
   for (const auto* text :
        {"",      "-",     "+1", "01", "-01",  "00",    ".5",  "1.",  "1.e5",     "1e",  "1e+",  "1e-", "1e+-5",
         "1e--5", "1e5.5", "1 ", " 1", "0x10", "1_000", "1,5", "NaN", "Infinity", "--1", "1e 5", "1-",  "١"})
     EXPECT_FALSE(exact_decimal(text)) << text;
 }
 
-TEST(ExactDecimal, tells_integers_from_fractions) {
+TEST(ExactDecimal, TellsIntegersFromFractions) {
   for (const auto* text : {"1", "1.0", "10e-1", "1e400", "0", "-3"})
     EXPECT_TRUE(exact_decimal(text)->is_integer()) << text;
   for (const auto* text : {"0.5", "1e-1", "-1.5", "1e-400"}) EXPECT_FALSE(exact_decimal(text)->is_integer()) << text;

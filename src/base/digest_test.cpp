@@ -7,7 +7,7 @@
 namespace semel {
 namespace {
 
-TEST(Digest, sha256_gives_the_published_digests) {
+TEST(Digest, Sha256GivesThePublishedDigests) {
   struct Case {
     std::string data, digest;
   };
@@ -20,7 +20,7 @@ TEST(Digest, sha256_gives_the_published_digests) {
     EXPECT_EQ(hex_encode(sha256(data)), digest) << data;
 }
 
-TEST(Digest, hmac_gives_the_codes_of_rfc_4231) {
+TEST(Digest, HmacGivesTheCodesOfRfc4231) {
   struct Case {
     std::string key, data, sha256, sha512;
   };
@@ -42,12 +42,12 @@ TEST(Digest, hmac_gives_the_codes_of_rfc_4231) {
   }
 }
 
-TEST(Digest, an_empty_key_is_not_the_key_of_the_call_before) {
+TEST(Digest, AnEmptyKeyIsNotTheKeyOfTheCallBefore) {
   static_cast<void>(hmac_sha256("another key", "data"));
   EXPECT_EQ(hex_encode(hmac_sha256({}, {})), "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
 }
 
-TEST(Digest, equal_means_every_byte_and_the_length) {
+TEST(Digest, EqualMeansEveryByteAndTheLength) {
   EXPECT_TRUE(equal_in_constant_time("", ""));
   EXPECT_TRUE(equal_in_constant_time({"a\0b", 3}, {"a\0b", 3}));
   EXPECT_FALSE(equal_in_constant_time({"a\0b", 3}, {"a\0c", 3}));

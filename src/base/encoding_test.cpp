@@ -13,18 +13,18 @@ std::string every_byte() {
   return bytes;
 }
 
-TEST(Hex, every_byte_comes_back) {
+TEST(Hex, EveryByteComesBack) {
   EXPECT_EQ(hex_encode(std::string_view("\x00\x0f\xf0\xff", 4)), "000ff0ff");
   EXPECT_EQ(hex_decode(hex_encode(every_byte())), every_byte());
   EXPECT_EQ(hex_decode("FFfF"), "\xff\xff");
   EXPECT_EQ(hex_decode(""), "");
 }
 
-TEST(Hex, what_is_not_hex_gives_nothing) {
+TEST(Hex, WhatIsNotHexGivesNothing) {
   for (const auto* text : {"0", "0g", "g0", " 0", "0x", "00 ", "-1"}) EXPECT_FALSE(hex_decode(text)) << text;
 }
 
-TEST(Base64, the_vectors_of_rfc_4648_hold_in_both_directions) {
+TEST(Base64, TheVectorsOfRfc4648HoldInBothDirections) {
   struct Case {
     std::string plain, encoded;
   };
@@ -36,21 +36,21 @@ TEST(Base64, the_vectors_of_rfc_4648_hold_in_both_directions) {
   }
 }
 
-TEST(Base64, every_length_and_byte_comes_back) {
+TEST(Base64, EveryLengthAndByteComesBack) {
   for (std::size_t size = 0; size <= 256; ++size) {
     const auto bytes = every_byte().substr(256 - size);
     EXPECT_EQ(base64_decode(base64_encode(bytes)), bytes);
   }
 }
 
-TEST(Base64, what_only_resembles_base64_gives_nothing) {
+TEST(Base64, WhatOnlyResemblesBase64GivesNothing) {
   for (const auto* text : {"Zg", "Zg=", "Z===", "=", "====", "Zm9v=", "Zm9vZg=", "Zh==", "Zm9=", "Zm 9", "Zm9v\n",
                            "Zm-_", "Zg==Zg==", "Z=g=", "Zm9\xff", "\nZm9v"})
     EXPECT_FALSE(base64_decode(text)) << text;
   EXPECT_FALSE(base64_decode(std::string_view("Zm\0v", 4)));
 }
 
-TEST(Fields, two_lists_never_give_the_same_bytes) {
+TEST(Fields, TwoListsNeverGiveTheSameBytes) {
   const std::set<std::string> joined{join_fields({}),          join_fields({""}),          join_fields({"", ""}),
                                      join_fields({"a", "bc"}), join_fields({"ab", "c"}),   join_fields({"abc"}),
                                      join_fields({"abc", ""}), join_fields({"", "abc"}),   join_fields({"bc", "a"}),
@@ -58,7 +58,7 @@ TEST(Fields, two_lists_never_give_the_same_bytes) {
   EXPECT_EQ(joined.size(), 12u);
 }
 
-TEST(Fields, what_was_written_is_read) {
+TEST(Fields, WhatWasWrittenIsRead) {
   std::string bytes(1, '\x07');
   append_u32(bytes, 0xFFFEFDFC);
   append_field(bytes, every_byte());
@@ -72,7 +72,7 @@ TEST(Fields, what_was_written_is_read) {
   EXPECT_TRUE(reader.at_end());
 }
 
-TEST(Fields, a_reader_never_reads_past_the_end) {
+TEST(Fields, AReaderNeverReadsPastTheEnd) {
   EXPECT_FALSE(FieldReader("").byte());
   EXPECT_FALSE(FieldReader("abc").u32());
   EXPECT_FALSE(FieldReader(std::string_view("\0\0\0", 3)).field());

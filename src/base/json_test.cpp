@@ -26,7 +26,7 @@ std::string nested(int depth) {
   return std::string(static_cast<std::size_t>(depth), '[') + std::string(static_cast<std::size_t>(depth), ']');
 }
 
-TEST(Json, what_was_written_comes_back_compact) {
+TEST(Json, WhatWasWrittenComesBackCompact) {
   for (const auto* text :
        {"null", "true", "false", "0", "-0", "1.0", "1e0", "1E+2", "12345678901234567891", "\"\"", "\"a\"", "[]", "{}",
         "[1,[2,{}],\"x\"]", R"({"b":1,"a":{"":[null]}})", R"(["\u0000"])", R"({"a":"","":"a"})",
@@ -35,7 +35,7 @@ TEST(Json, what_was_written_comes_back_compact) {
   EXPECT_EQ(compact(*tree(" { \"a\" :\t[ 1 ,\r\n 2 ] } \n")), R"({"a":[1,2]})");
 }
 
-TEST(Json, number_text_is_kept_exactly) {
+TEST(Json, NumberTextIsKeptExactly) {
   const auto root = tree("[12345678901234567890, 1.10, 1e400, -0.0, 0.1234567890123456789012345678901234567890]");
   EXPECT_EQ(root->children[0].text, "12345678901234567890");
   EXPECT_EQ(root->children[1].text, "1.10");
@@ -44,7 +44,7 @@ TEST(Json, number_text_is_kept_exactly) {
   EXPECT_EQ(root->children[4].text, "0.1234567890123456789012345678901234567890");
 }
 
-TEST(Json, escapes_become_characters_and_nul_is_one_of_them) {
+TEST(Json, EscapesBecomeCharactersAndNulIsOneOfThem) {
   EXPECT_EQ(tree(R"("\u0000")")->text, "\0"s);
   EXPECT_EQ(tree(R"("a\u0000b")")->text, "a\0b"s);
   EXPECT_EQ(tree(R"({"a\u0000b":1})")->children[0].name, "a\0b"s);
@@ -52,13 +52,13 @@ TEST(Json, escapes_become_characters_and_nul_is_one_of_them) {
   EXPECT_EQ(compact(*tree(R"("a\u0000b\u001f")")), R"("a\u0000b\u001f")");
 }
 
-TEST(Json, a_long_string_comes_whole) {
+TEST(Json, ALongStringComesWhole) {
   const std::string half(100'000, 'x');
   EXPECT_EQ(tree('"' + half + "\\n" + half + '"')->text, half + "\n" + half);
   EXPECT_EQ(tree("{\"" + half + "\\n" + half + "\":1}")->children[0].name, half + "\n" + half);
 }
 
-TEST(Json, what_is_not_one_text_is_refused) {
+TEST(Json, WhatIsNotOneTextIsRefused) {
   for (const auto* text : {"",
                            " ",
                            "\n",
@@ -112,12 +112,12 @@ TEST(Json, what_is_not_one_text_is_refused) {
   EXPECT_NE(problem_of("\"a\0b\""s), "");
 }
 
-TEST(Json, a_byte_order_mark_is_refused) {
+TEST(Json, AByteOrderMarkIsRefused) {
   EXPECT_NE(problem_of("\xef\xbb\xbf{}"), "");
   EXPECT_NE(problem_of("\xff\xfe{\0}\0"s), "");
 }
 
-TEST(Json, text_that_is_not_unicode_is_refused) {
+TEST(Json, TextThatIsNotUnicodeIsRefused) {
   for (const auto* inner :
        {"\x80", "\xc3", "\xc3(", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xed\xb0\x80", "\xf4\x90\x80\x80", "\xff",
         "\\ud800", "\\udc00", "\\ud800x", "\\ud800\\n", "\\ud800\\u0041", "\\ud800\\ud800", "\\udc00\\ud800"}) {
@@ -126,7 +126,7 @@ TEST(Json, text_that_is_not_unicode_is_refused) {
   }
 }
 
-TEST(Json, a_name_that_occurs_twice_in_one_object_is_refused) {
+TEST(Json, ANameThatOccursTwiceInOneObjectIsRefused) {
   for (const auto* text : {R"({"a":1,"a":1})", R"({"a":1,"b":2,"a":3})", R"([{"x":{"a":1,"a":2}}])", R"({"":1,"":2})",
                            R"({"a":1,"\u0061":2})", R"({"a":{},"a":[]})",
                            R"({"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"a":1})",
@@ -137,7 +137,7 @@ TEST(Json, a_name_that_occurs_twice_in_one_object_is_refused) {
     EXPECT_EQ(problem_of(text), "") << text;
 }
 
-TEST(Json, nesting_is_bounded) {
+TEST(Json, NestingIsBounded) {
   EXPECT_EQ(problem_of(nested(depth_max)), "");
   EXPECT_NE(problem_of(nested(depth_max + 1)), "");
   EXPECT_NE(problem_of(nested(1'000'000)), "");
@@ -148,7 +148,7 @@ TEST(Json, nesting_is_bounded) {
   EXPECT_NE(problem_of("[" + objects + "]"), "");
 }
 
-TEST(Json, an_exponent_is_bounded_and_magnitude_is_not) {
+TEST(Json, AnExponentIsBoundedAndMagnitudeIsNot) {
   for (const auto* text : {"1e400", "1e-400", "1e2147483647", "-1e-2147483647"})
     EXPECT_EQ(problem_of(text), "") << text;
   for (const auto* text : {"1e2147483648", "1e9223372036854775808", "-1e-99999999999999999999", "[1e99999999999]"})
@@ -156,9 +156,9 @@ TEST(Json, an_exponent_is_bounded_and_magnitude_is_not) {
   EXPECT_EQ(problem_of(std::string(100'000, '9')), "");
 }
 
-TEST(Json, a_problem_says_where) { EXPECT_NE(problem_of("[1,x]").find("at byte 3"), std::string::npos); }
+TEST(Json, AProblemSaysWhere) { EXPECT_NE(problem_of("[1,x]").find("at byte 3"), std::string::npos); }
 
-TEST(JsonPointer, the_examples_of_rfc_6901_hold) {
+TEST(JsonPointer, TheExamplesOfRfc6901Hold) {
   const auto root =
       tree(R"({"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\j":5,"k\"l":6," ":7,"m~n":8})");
   struct Case {
@@ -174,7 +174,7 @@ TEST(JsonPointer, the_examples_of_rfc_6901_hold) {
   }
 }
 
-TEST(JsonPointer, what_is_not_there_is_not_found) {
+TEST(JsonPointer, WhatIsNotThereIsNotFound) {
   const auto root = tree(R"({"a":[1,2,{"b":3}],"s":"text","n":null,"~1":4})");
   for (const auto* pointer : {"/b",
                               "/A",
@@ -205,7 +205,7 @@ TEST(JsonPointer, what_is_not_there_is_not_found) {
   EXPECT_EQ(resolve(*root, "/~01")->text, "4");
 }
 
-TEST(JsonPointer, a_malformed_one_is_explained) {
+TEST(JsonPointer, AMalformedOneIsExplained) {
   for (const auto* pointer : {"", "/", "/a", "/a/b", "//", "/~0", "/~1~0", "/é", "/ "})
     EXPECT_EQ(pointer_problem(pointer), "") << pointer;
   for (const auto* pointer : {"a", "$.a", "#/a", "/~", "/~2", "/a~", "/a~/b", "~0"})

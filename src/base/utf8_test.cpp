@@ -7,14 +7,14 @@
 namespace semel {
 namespace {
 
-TEST(Utf8, well_formed_text_is_valid) {
+TEST(Utf8, WellFormedTextIsValid) {
   for (const std::string text : {"", "a", "\x7f", "é", "€", "\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf", "😂",
                                  "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "\xef\xbb\xbf"})
     EXPECT_TRUE(is_valid_utf8(text)) << text;
   EXPECT_TRUE(is_valid_utf8(std::string_view("a\0b", 3)));
 }
 
-TEST(Utf8, everything_else_is_not) {
+TEST(Utf8, EverythingElseIsNot) {
   for (const std::string text : {
            "\x80",              // a continuation alone
            "\xc3",              // cut short

@@ -6,7 +6,7 @@ namespace semel {
 namespace {
 
 // Replays elsewhere lost Location, and gave one caller's cookie to the next: it had been cut at the comma of its date.
-TEST(Answer, a_replay_carries_headers_of_an_allow_list_and_never_a_cookie) {
+TEST(Answer, AReplayCarriesHeadersOfAnAllowListAndNeverACookie) {
   const Attributes headers{{"Content-Type", "application/json"},
                            {"Set-Cookie", "sid=s3cret; Expires=Mon, 21 Oct 2030 07:28:00 GMT"},
                            {"LOCATION", "/charges/1"},

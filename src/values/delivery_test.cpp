@@ -5,7 +5,7 @@
 namespace semel {
 namespace {
 
-TEST(Attributes, names_compare_without_ascii_case_and_values_as_they_are) {
+TEST(Attributes, NamesCompareWithoutAsciiCaseAndValuesAsTheyAre) {
   const Attributes attributes{{"Content-Type", "Text/Plain "}, {"X-Key", ""}, {"Ä", "upper"}};
   EXPECT_EQ(attributes.find("content-type"), "Text/Plain ");
   EXPECT_EQ(attributes.find("CONTENT-TYPE"), "Text/Plain ");
@@ -16,7 +16,7 @@ TEST(Attributes, names_compare_without_ascii_case_and_values_as_they_are) {
   EXPECT_FALSE(attributes.find(""));
 }
 
-TEST(Attributes, the_first_of_a_name_is_found_and_all_are_counted) {
+TEST(Attributes, TheFirstOfANameIsFoundAndAllAreCounted) {
   Attributes attributes{{"k", "1"}};
   attributes.add("K", "2");
   EXPECT_EQ(attributes.find("k"), "1");

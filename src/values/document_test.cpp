@@ -9,7 +9,7 @@ using namespace std::string_literals;
 
 Document read(std::string_view text) { return Document::parse(text).value(); }
 
-TEST(Document, a_body_that_cannot_be_read_is_malformed_for_good) {
+TEST(Document, ABodyThatCannotBeReadIsMalformedForGood) {
   for (const auto& body : {""s, "{"s, "{}x"s, "\xef\xbb\xbf{}"s, R"({"a":1,"a":2})"s, "\"\\ud800\""s, "\"\xff\""s,
                            "[1e2147483648]"s, std::string(129, '[') + std::string(129, ']')}) {
     const auto document = Document::parse(body);
@@ -20,7 +20,7 @@ TEST(Document, a_body_that_cannot_be_read_is_malformed_for_good) {
   }
 }
 
-TEST(Document, outlives_the_bytes_it_was_read_from_and_its_copies) {
+TEST(Document, OutlivesTheBytesItWasReadFromAndItsCopies) {
   auto bytes = R"({"id":"evt_1"})"s;
   auto first = std::make_unique<Document>(read(bytes));
   const Document second = *first;
@@ -29,7 +29,7 @@ TEST(Document, outlives_the_bytes_it_was_read_from_and_its_copies) {
   EXPECT_EQ(second.at("/id")->text(), "evt_1");
 }
 
-TEST(Field, says_what_it_is) {
+TEST(Field, SaysWhatItIs) {
   const auto document = read(R"({"n":null,"b":true,"i":1.50,"s":"a\u0000b","a":[1, "x"],"o":{"k" : "\u00e9"}})");
   struct Case {
     std::string pointer;
@@ -54,7 +54,7 @@ TEST(Field, says_what_it_is) {
   EXPECT_FALSE(document.at("i"));
 }
 
-TEST(Field, integers_are_read_by_value) {
+TEST(Field, IntegersAreReadByValue) {
   struct Case {
     std::string written;
     std::optional<std::int64_t> integer;
@@ -90,7 +90,7 @@ TEST(Field, integers_are_read_by_value) {
   }
 }
 
-TEST(Document, a_malformed_pointer_is_explained) {
+TEST(Document, AMalformedPointerIsExplained) {
   EXPECT_EQ(pointer_problem("/a~0/b"), std::nullopt);
   EXPECT_TRUE(pointer_problem("a"));
   EXPECT_TRUE(pointer_problem("/a~"));

@@ -6,13 +6,13 @@
 namespace semel {
 namespace {
 
-TEST(Error, a_code_has_a_stable_name) {
+TEST(Error, ACodeHasAStableName) {
   EXPECT_EQ(code_name(ErrorCode::no_key), "SEMEL-0101");
   EXPECT_EQ(code_name(ErrorCode::commit_unknown), "SEMEL-0203");
   EXPECT_EQ(code_name(ErrorCode::handler_misused), "SEMEL-0502");
 }
 
-TEST(Error, the_short_forms_are_certain_that_nothing_was_applied) {
+TEST(Error, TheShortFormsAreCertainThatNothingWasApplied) {
   const auto call = fix_call(ErrorCode::bad_statement, "why");
   EXPECT_EQ(call.remedy, Remedy::fix_call);
   EXPECT_EQ(call.certainty, Certainty::not_applied);
@@ -23,7 +23,7 @@ TEST(Error, the_short_forms_are_certain_that_nothing_was_applied) {
   EXPECT_EQ(later.certainty, Certainty::not_applied);
 }
 
-TEST(Result, a_missing_value_is_thrown_with_its_error) {
+TEST(Result, AMissingValueIsThrownWithItsError) {
   Result<int> none = retry_later(ErrorCode::lock_timeout, "busy");
   EXPECT_FALSE(none);
   try {

@@ -32,7 +32,7 @@ std::set<std::string> codes_in_header() {
   return codes;
 }
 
-TEST(Explain, every_code_has_a_page_and_every_page_a_code) {
+TEST(Explain, EveryCodeHasAPageAndEveryPageACode) {
   std::set<std::string> pages;
   for (const auto& page : errors::embedded_files())
     pages.insert(std::string(page.name.substr(0, page.name.size() - std::string_view(".md").size())));
@@ -41,7 +41,7 @@ TEST(Explain, every_code_has_a_page_and_every_page_a_code) {
   EXPECT_EQ(pages, codes);
 }
 
-TEST(Explain, every_page_says_what_is_certain_and_what_to_do) {
+TEST(Explain, EveryPageSaysWhatIsCertainAndWhatToDo) {
   for (const auto& page : errors::embedded_files()) {
     const auto code = page.name.substr(0, page.name.size() - 3);
     EXPECT_TRUE(page.text.starts_with("# " + std::string(code) + ": ")) << page.name;
@@ -50,14 +50,14 @@ TEST(Explain, every_page_says_what_is_certain_and_what_to_do) {
   }
 }
 
-TEST(Explain, a_code_may_be_given_in_any_spelling) {
+TEST(Explain, ACodeMayBeGivenInAnySpelling) {
   const auto page = explain("SEMEL-0203");
   ASSERT_TRUE(page);
   EXPECT_TRUE(page->starts_with("# SEMEL-0203: commit unknown"));
   for (const auto* name : {"semel-0203", "Semel-203", "203", "0203"}) EXPECT_EQ(explain(name), page) << name;
 }
 
-TEST(Explain, what_is_no_code_has_no_page) {
+TEST(Explain, WhatIsNoCodeHasNoPage) {
   for (const auto* name : {"", "SEMEL-", "SEMEL-0104", "SEMEL-02033", "203x", "x203", " 203", "-203", "SEMEL0203", "0",
                            "99999999999999999999", "4294967499"})
     EXPECT_FALSE(explain(name)) << name;

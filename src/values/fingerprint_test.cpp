@@ -24,13 +24,13 @@ Fingerprint print(const FingerprintPolicy& policy, const std::string& body) {
 
 const FingerprintPolicy whole_body{.parts = Parts::body};
 
-TEST(Fingerprint, is_a_version_byte_and_sha_256) {
+TEST(Fingerprint, IsAVersionByteAndSha256) {
   const auto bytes = print(whole_body, R"({"b":1.0, "a":2})").bytes();
   EXPECT_EQ(bytes, "\x01" + sha256(join_fields({"json", R"({"a":2,"b":1})"})));
   EXPECT_EQ(bytes.size(), 33u);
 }
 
-TEST(Fingerprint, notation_and_member_order_do_not_count) {
+TEST(Fingerprint, NotationAndMemberOrderDoNotCount) {
   const auto print_of = [](const auto* body) { return print(whole_body, std::string(body)); };
   const auto one = print_of(R"({"id":"evt_1","amount":1000,"lines":[{"a":1,"b":2}]})");
   for (const auto* same : {R"({"amount":1000,"lines":[{"b":2,"a":1}],"id":"evt_1"})",
@@ -38,7 +38,7 @@ TEST(Fingerprint, notation_and_member_order_do_not_count) {
     EXPECT_FALSE(one.contradicts(print_of(same))) << same;
 }
 
-TEST(Fingerprint, everything_that_was_said_counts) {
+TEST(Fingerprint, EverythingThatWasSaidCounts) {
   const std::vector<std::string> bodies{R"({"id":1,"amount":10})",
                                         R"({"id":1,"amount":1000})",
                                         R"({"id":1,"amount":"10"})",
@@ -62,7 +62,7 @@ TEST(Fingerprint, everything_that_was_said_counts) {
   EXPECT_EQ(prints.size(), bodies.size());
 }
 
-TEST(Fingerprint, what_is_not_json_counts_by_its_bytes) {
+TEST(Fingerprint, WhatIsNotJsonCountsByItsBytes) {
   std::set<std::string> prints;
   const std::vector<std::string> bodies{"a=1&b=2", "b=2&a=1", "a=1&b=2 ",   "",
                                         "\0"s,     "\0\0"s,   "{\"a\":1}x", "{\"a\":1} x"};
@@ -75,7 +75,7 @@ TEST(Fingerprint, what_is_not_json_counts_by_its_bytes) {
 }
 
 // A retry carried a new time stamp, so it looked like another payment.
-TEST(Fingerprint, only_the_named_members_count) {
+TEST(Fingerprint, OnlyTheNamedMembersCount) {
   const FingerprintPolicy only{.parts = Parts::only, .pointers = {"/order", "/amount"}};
   const auto first = print(only, R"({"order":"o1","amount":10,"sdk":{"createdAt":"10:00"}})"s);
   EXPECT_EQ(first, print(only, R"({"sdk":{"createdAt":"10:07"},"amount":10.0,"order":"o1"})"s));
@@ -88,7 +88,7 @@ TEST(Fingerprint, only_the_named_members_count) {
   EXPECT_EQ(first, print({Parts::only, {"/amount", "/order"}}, R"({"order":"o1","amount":10})"s));
 }
 
-TEST(Fingerprint, the_members_that_do_not_count_are_left_out) {
+TEST(Fingerprint, TheMembersThatDoNotCountAreLeftOut) {
   const FingerprintPolicy all_but{.parts = Parts::all_but, .pointers = {"/attempt", "/sdk/createdAt"}};
   const auto first = print(all_but, R"({"id":1,"attempt":1,"sdk":{"v":2,"createdAt":"10:00"}})"s);
   EXPECT_EQ(first, print(all_but, R"({"id":1,"attempt":2,"sdk":{"createdAt":"10:07","v":2}})"s));
@@ -100,7 +100,7 @@ TEST(Fingerprint, the_members_that_do_not_count_are_left_out) {
       << "a member of that name elsewhere counts";
 }
 
-TEST(Fingerprint, of_a_request_method_and_path_count) {
+TEST(Fingerprint, OfARequestMethodAndPathCount) {
   const FingerprintPolicy request{.parts = Parts::request};
   const auto print_of = [&](std::string method, std::string path, std::string body) {
     auto delivery = delivery_with(std::move(body));
@@ -119,7 +119,7 @@ TEST(Fingerprint, of_a_request_method_and_path_count) {
   EXPECT_EQ(prints.size(), 7u);
 }
 
-TEST(Fingerprint, of_nothing_contradicts_nothing) {
+TEST(Fingerprint, OfNothingContradictsNothing) {
   const auto none = print({.parts = Parts::none}, "{}"s);
   const auto some = print(whole_body, "{}"s);
   const auto other = print(whole_body, "[]"s);
@@ -133,7 +133,7 @@ TEST(Fingerprint, of_nothing_contradicts_nothing) {
   EXPECT_FALSE(some.contradicts(Fingerprint::from_bytes(some.bytes())));
 }
 
-TEST(FingerprintPolicy, automatic_follows_what_the_key_is) {
+TEST(FingerprintPolicy, AutomaticFollowsWhatTheKeyIs) {
   const auto header = KeyExpression::attribute("Idempotency-Key");
   const auto id = KeyExpression::body("/id");
   const auto transport = KeyExpression::transport_id();

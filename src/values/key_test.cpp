@@ -25,14 +25,14 @@ std::string quoted(const std::string& text) { return '"' + text + '"'; }
 
 KeyExpression expression(std::string_view text) { return KeyExpression::parse(text).value(); }
 
-TEST(Key, has_1_to_1024_bytes) {
+TEST(Key, Has1To1024Bytes) {
   EXPECT_EQ(Key::from_bytes("").error().code, ErrorCode::no_key);
   EXPECT_EQ(Key::from_bytes("\0"s)->bytes(), "\0"s);
   EXPECT_EQ(Key::from_bytes(std::string(1024, 'k'))->bytes().size(), 1024u);
   EXPECT_EQ(Key::from_bytes(std::string(1025, 'k')).error().code, ErrorCode::key_invalid);
 }
 
-TEST(Key, the_size_is_checked_alike_wherever_the_key_comes_from) {
+TEST(Key, TheSizeIsCheckedAlikeWhereverTheKeyComesFrom) {
   for (const std::size_t size : {1u, 1024u, 1025u}) {
     const std::string text(size, 'k');
     auto delivery = delivery_with("{\"id\":" + quoted(text) + "}");
@@ -50,7 +50,7 @@ TEST(Key, the_size_is_checked_alike_wherever_the_key_comes_from) {
   }
 }
 
-TEST(Key, strings_and_integers_of_any_size_are_keys) {
+TEST(Key, StringsAndIntegersOfAnySizeAreKeys) {
   struct Case {
     std::string json, key;
   };
@@ -77,13 +77,13 @@ TEST(Key, strings_and_integers_of_any_size_are_keys) {
     EXPECT_EQ(id_key(json), key) << json;
 }
 
-TEST(Key, an_integer_too_long_for_a_key_is_invalid_and_is_never_written_out) {
+TEST(Key, AnIntegerTooLongForAKeyIsInvalidAndIsNeverWrittenOut) {
   for (const auto* json : {"1e1024", "-1e1023", "1e5000", "1e2147483647"})
     EXPECT_EQ(id_key(json), "SEMEL-0102") << json;
 }
 
 // A consumer that hashed what it did not find gave every keyless message one key, and so one answer.
-TEST(Key, what_is_no_key_never_becomes_a_constant) {
+TEST(Key, WhatIsNoKeyNeverBecomesAConstant) {
   for (const auto* json : {"null", "\"\"", "true", "false", "1.5", "1e-1", "-0.5", "{}", "[]", "[1]", "{\"a\":1}"})
     EXPECT_EQ(id_key(json), "SEMEL-0101") << json;
   for (const auto* body : {"{}", "[]", "null", "\"id\"", "not json", ""}) {
@@ -98,7 +98,7 @@ TEST(Key, what_is_no_key_never_becomes_a_constant) {
   EXPECT_EQ(key_of(expression("header:Key"), empty).error().code, ErrorCode::no_key);
 }
 
-TEST(Key, of_a_composite_key_every_part_must_be_there) {
+TEST(Key, OfACompositeKeyEveryPartMustBeThere) {
   const auto both = expression("/user + /order");
   for (const auto* body :
        {"{}", R"({"user":"u"})", R"({"order":"o"})", R"({"user":"u","order":null})", R"({"user":null,"order":null})",
@@ -110,13 +110,13 @@ TEST(Key, of_a_composite_key_every_part_must_be_there) {
   EXPECT_TRUE(key_of(both, delivery_with(R"({"user":"u","order":0})")));
 }
 
-TEST(Key, the_error_says_which_part_and_why) {
+TEST(Key, TheErrorSaysWhichPartAndWhy) {
   const auto key = key_of(expression("/user + header:Order"), delivery_with(R"({"user":"u"})"));
   EXPECT_NE(key.error().message.find("header:Order"), std::string::npos) << key.error().message;
   EXPECT_NE(key.error().message.find("missing"), std::string::npos) << key.error().message;
 }
 
-TEST(Key, composite_keys_never_meet_each_other_or_a_key_of_one_part) {
+TEST(Key, CompositeKeysNeverMeetEachOtherOrAKeyOfOnePart) {
   const auto composite = [](const std::string& a, const std::string& b) {
     auto delivery = delivery_with("{}");
     delivery.attributes = {{"a", a}, {"b", b}};
@@ -139,7 +139,7 @@ TEST(Key, composite_keys_never_meet_each_other_or_a_key_of_one_part) {
   EXPECT_EQ(single("a\0bc"s), "a\0bc"s);
 }
 
-TEST(Key, gives_back_the_parts_it_was_made_of) {
+TEST(Key, GivesBackThePartsItWasMadeOf) {
   for (const auto& parts : std::vector<std::vector<std::string>>{
            {"a"}, {"a", "bc"}, {"ab", "c"}, {"\xff"}, {"\xff", "\0"s}, {"a", "b", "c"}, {"\xff\0\0\0\1a"s}})
     EXPECT_EQ(Key::from_parts(parts)->parts(), parts);
@@ -149,7 +149,7 @@ TEST(Key, gives_back_the_parts_it_was_made_of) {
   EXPECT_EQ(Key::from_bytes("\xff not a list")->parts(), std::vector<std::string>{"\xff not a list"});
 }
 
-TEST(Key, is_shown_to_people_without_bytes_that_harm_a_terminal) {
+TEST(Key, IsShownToPeopleWithoutBytesThatHarmATerminal) {
   struct Case {
     std::vector<std::string> parts;
     std::string text;
@@ -169,7 +169,7 @@ TEST(Key, is_shown_to_people_without_bytes_that_harm_a_terminal) {
 }
 
 // Stores whose collations merged such keys dropped the second message.
-TEST(Key, is_compared_as_bytes) {
+TEST(Key, IsComparedAsBytes) {
   const std::set<std::string> all{
       id_key("\"bot-a\""),        id_key("\"Bot-A\""),    id_key("\"bot-a \""),   id_key("\" bot-a\""),
       id_key("\"bot-a\\u0000\""), id_key("\"bot-a\\t\""), id_key("\"\xc3\xa9\""), id_key("\"e\xcc\x81\""),
@@ -177,7 +177,7 @@ TEST(Key, is_compared_as_bytes) {
   EXPECT_EQ(all.size(), 12u);
 }
 
-TEST(Key, the_same_bytes_are_one_key_whichever_place_they_come_from) {
+TEST(Key, TheSameBytesAreOneKeyWhicheverPlaceTheyComeFrom) {
   auto delivery = delivery_with(R"({"id":"k 1","o":{"n":"k 1"}})");
   delivery.attributes.add("Key", "k 1");
   delivery.transport_id = "k 1";
@@ -185,19 +185,19 @@ TEST(Key, the_same_bytes_are_one_key_whichever_place_they_come_from) {
     EXPECT_EQ(key_of(expression(from), delivery)->bytes(), "k 1") << from;
 }
 
-TEST(Key, an_attribute_that_occurs_twice_is_refused) {
+TEST(Key, AnAttributeThatOccursTwiceIsRefused) {
   auto delivery = delivery_with("{}");
   delivery.attributes = {{"Key", "1"}, {"key", "2"}};
   EXPECT_EQ(key_of(expression("header:Key"), delivery).error().code, ErrorCode::key_invalid);
 }
 
-TEST(Key, an_attribute_may_be_any_bytes) {
+TEST(Key, AnAttributeMayBeAnyBytes) {
   auto delivery = delivery_with("{}");
   delivery.attributes.add("Key", " \x80\0 "s);
   EXPECT_EQ(key_of(expression("header:Key"), delivery)->bytes(), " \x80\0 "s);
 }
 
-TEST(KeyExpression, is_written_as_it_is_read) {
+TEST(KeyExpression, IsWrittenAsItIsRead) {
   for (const auto* text : {"/id", "/", "/a~1b/0", "header:Idempotency-Key", "transport-id", "/user + /order",
                            "header:Tenant + /id + transport-id", "/a+b"}) {
     const auto parsed = KeyExpression::parse(text);
@@ -207,7 +207,7 @@ TEST(KeyExpression, is_written_as_it_is_read) {
   EXPECT_EQ(expression("header:T + /id").parts().size(), 2u);
 }
 
-TEST(KeyExpression, what_is_none_is_refused_with_the_known_forms) {
+TEST(KeyExpression, WhatIsNoneIsRefusedWithTheKnownForms) {
   for (const auto* text :
        {"", "id", "$.id", "/a~", "header:", "header: Name", "Header:Name", "transport_id", "Transport-ID", "/id + ",
         " + /id", "/id + id", "/a + header:", "transport-id ", "header:A B"}) {
@@ -218,13 +218,13 @@ TEST(KeyExpression, what_is_none_is_refused_with_the_known_forms) {
   }
 }
 
-TEST(KeyExpression, says_whether_it_needs_the_body) {
+TEST(KeyExpression, SaysWhetherItNeedsTheBody) {
   EXPECT_TRUE(expression("/id").needs_body());
   EXPECT_TRUE(expression("header:T + /id").needs_body());
   EXPECT_FALSE(expression("header:T + transport-id").needs_body());
 }
 
-TEST(KeyExpression, with_no_parts_finds_no_key) {
+TEST(KeyExpression, WithNoPartsFindsNoKey) {
   EXPECT_EQ(key_of(KeyExpression(), delivery_with("{}")).error().code, ErrorCode::no_key);
   EXPECT_EQ(key_of(KeyExpression::all_of({}), delivery_with("{}")).error().code, ErrorCode::no_key);
 }

@@ -26,14 +26,14 @@ class MessageTest : public testing::Test {
   Message without{delivery, nullptr, key};
 };
 
-TEST_F(MessageTest, a_key_is_text_where_it_can_be) {
+TEST_F(MessageTest, AKeyIsTextWhereItCanBe) {
   EXPECT_EQ(key_value("evt_é"), Value("evt_é"s));
   EXPECT_EQ(key_value("a\0b"s), Value(Blob{"a\0b"s}));
   EXPECT_EQ(key_value("\xff"), Value(Blob{"\xff"}));
   EXPECT_EQ(key_value("1"), Value("1"s));
 }
 
-TEST_F(MessageTest, values_keep_their_kind_and_numbers_their_digits) {
+TEST_F(MessageTest, ValuesKeepTheirKindAndNumbersTheirDigits) {
   struct Case {
     std::string pointer;
     Value value;
@@ -58,7 +58,7 @@ TEST_F(MessageTest, values_keep_their_kind_and_numbers_their_digits) {
   EXPECT_EQ(without.at("/s"), Value(nullptr));
 }
 
-TEST_F(MessageTest, a_field_that_is_needed_and_not_there_is_a_failure) {
+TEST_F(MessageTest, AFieldThatIsNeededAndNotThereIsAFailure) {
   EXPECT_EQ(message.text("/s"), "text");
   EXPECT_EQ(message.integer("/i"), -7);
   for (const auto* pointer : {"/n", "/missing", "/i", "/t", "/a"})

@@ -12,7 +12,7 @@
 namespace semel {
 namespace {
 
-TEST(Names, every_step_decision_and_reason_has_one_of_its_own) {
+TEST(Names, EveryStepDecisionAndReasonHasOneOfItsOwn) {
   std::set<std::string_view> names;
   for (const auto step : all_steps) EXPECT_TRUE(names.insert(step_name(step)).second) << step_name(step);
   EXPECT_EQ(names.count(""), 0u);
@@ -25,22 +25,22 @@ TEST(Names, every_step_decision_and_reason_has_one_of_its_own) {
     EXPECT_EQ(names.count(reason_name(reason)), 1u) << "a message set aside is counted under its reason";
 }
 
-TEST(Clock, the_systems_never_goes_back) {
+TEST(Clock, TheSystemsNeverGoesBack) {
   const auto before = Clock::system().now();
   EXPECT_LE(before, Clock::system().now());
 }
 
-TEST(Probe, none_returns_at_once) {
+TEST(Probe, NoneReturnsAtOnce) {
   for (const auto step : all_steps) EXPECT_NO_THROW(Probe::none().reached(step));
 }
 
-TEST(Doorbell, a_ring_before_the_wait_is_not_lost) {
+TEST(Doorbell, ARingBeforeTheWaitIsNotLost) {
   Doorbell bell;
   bell.ring();
   bell.wait(std::chrono::hours(1));  // hangs, and so fails by the test's time limit, where the ring is lost
 }
 
-TEST(Doorbell, a_ring_wakes_one_wait_only) {
+TEST(Doorbell, ARingWakesOneWaitOnly) {
   Doorbell bell;
   bell.ring();
   bell.ring();
@@ -50,7 +50,7 @@ TEST(Doorbell, a_ring_wakes_one_wait_only) {
   EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::milliseconds(20));
 }
 
-TEST(Doorbell, wakes_whoever_waits) {
+TEST(Doorbell, WakesWhoeverWaits) {
   Doorbell bell;
   std::thread ringer([&] { bell.ring(); });
   bell.wait(std::chrono::hours(1));

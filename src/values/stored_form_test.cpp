@@ -22,14 +22,14 @@ bool same(const Answer& a, const Answer& b) {
   return a.status == b.status && a.headers.entries() == b.headers.entries() && a.body == b.body;
 }
 
-TEST(StoredForm, starts_with_its_version) {
+TEST(StoredForm, StartsWithItsVersion) {
   EXPECT_EQ(stored_key(key("k")), "\x01k");
   EXPECT_EQ(encode_answer(full).front(), '\x01');
   EXPECT_EQ(encode_attributes({}), "\x01\0\0\0\0"s);
 }
 
 // Rows that are already in somebody's database must stay readable: these bytes never change.
-TEST(StoredForm, of_version_1_is_these_bytes) {
+TEST(StoredForm, OfVersion1IsTheseBytes) {
   EXPECT_EQ(hex_encode(encode_answer({.status = 201, .headers = {{"ETag", "x"}}, .body = "ok"})),
             "01000000c9000000010000000445546167000000017800000002"
             "6f6b");
@@ -40,7 +40,7 @@ TEST(StoredForm, of_version_1_is_these_bytes) {
             sha256("\x01\0\0\0\3pay\0\0\0\4acme\0\0\0\1k"s).substr(0, 16));
 }
 
-TEST(StoredForm, a_key_comes_back) {
+TEST(StoredForm, AKeyComesBack) {
   for (const auto& bytes : {"k"s, "\0"s, "\x01"s, "\xff\0\0\0\1a"s, std::string(1024, 'k')})
     EXPECT_EQ(read_key(stored_key(key(bytes)))->bytes(), bytes);
   for (const auto& stored : {""s, "\x01"s, "\x02k"s, "k"s, "\x01"s + std::string(1025, 'k')}) {
@@ -51,18 +51,18 @@ TEST(StoredForm, a_key_comes_back) {
   }
 }
 
-TEST(StoredForm, an_answer_comes_back_byte_for_byte) {
+TEST(StoredForm, AnAnswerComesBackByteForByte) {
   for (const auto& answer : {full, Answer{}, Answer{.status = 204, .headers = {}, .body = {}},
                              Answer{.status = 200, .headers = {}, .body = std::string(1 << 20, '\0')}})
     EXPECT_TRUE(same(decode_answer(encode_answer(answer)).value(), answer));
 }
 
-TEST(StoredForm, attributes_come_back_in_order) {
+TEST(StoredForm, AttributesComeBackInOrder) {
   for (const auto& attributes : {full.headers, Attributes{}, Attributes{{"a", "1"}, {"A", "2"}, {"a", "1"}}})
     EXPECT_EQ(decode_attributes(encode_attributes(attributes))->entries(), attributes.entries());
 }
 
-TEST(StoredForm, bytes_cut_short_or_too_many_are_an_error) {
+TEST(StoredForm, BytesCutShortOrTooManyAreAnError) {
   const auto answer = encode_answer(full);
   for (std::size_t size = 0; size < answer.size(); ++size) EXPECT_FALSE(decode_answer(answer.substr(0, size))) << size;
   EXPECT_FALSE(decode_answer(answer + "x"));
@@ -72,7 +72,7 @@ TEST(StoredForm, bytes_cut_short_or_too_many_are_an_error) {
   EXPECT_FALSE(decode_attributes(attributes + "x"));
 }
 
-TEST(StoredForm, damage_to_any_byte_is_never_a_crash) {
+TEST(StoredForm, DamageToAnyByteIsNeverACrash) {
   const auto answer = encode_answer(full);
   const auto attributes = encode_attributes(full.headers);
   const auto flip_each = [](const std::string& bytes, const auto& decode) {
@@ -93,7 +93,7 @@ TEST(StoredForm, damage_to_any_byte_is_never_a_crash) {
   EXPECT_GE(flip_each(attributes, decode_attributes), 8 + 32 * 9);
 }
 
-TEST(RecordDigest, tells_scopes_and_keys_apart) {
+TEST(RecordDigest, TellsScopesAndKeysApart) {
   const std::set<RecordDigest> all{
       record_digest({"a", ""}, key("k")),  record_digest({"", "a"}, key("k")),    record_digest({"ak", ""}, key("k")),
       record_digest({"a", "k"}, key("k")), record_digest({"a", ""}, key("kk")),   record_digest({"a", ""}, key("K")),
@@ -103,7 +103,7 @@ TEST(RecordDigest, tells_scopes_and_keys_apart) {
 }
 
 // Lock keys of 32 bits met each other after about a hundred thousand messages.
-TEST(RecordDigest, has_sixteen_bytes_so_that_many_keys_do_not_meet) {
+TEST(RecordDigest, HasSixteenBytesSoThatManyKeysDoNotMeet) {
   std::set<std::string> all;
   constexpr int count = 200'000;
   for (int i = 0; i < count; ++i) all.insert(std::string(record_digest({"pay", ""}, key(std::to_string(i))).view()));
