@@ -143,7 +143,7 @@ void Runner::State::ring_all() {
   for (const auto& post : posts) post->bell.ring();
 }
 
-Runner::Runner(Store& store, ConsumerOptions options) : state_(std::make_unique<State>(store, std::move(options))) {}
+Runner::Runner(Store& store, ConsumerOptions options) : state_(new State{store, std::move(options)}) {}
 Runner::~Runner() = default;
 
 void Runner::add(Handler handler) { state_->added.push_back(std::move(handler)); }
