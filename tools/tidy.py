@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 LINE_WIDTH_MAX = 120
 FUNCTION_LINES_MAX = 60
 SYSTEM_HEADERS = ("sys/", "netinet/", "arpa/", "fcntl.h", "netdb.h", "poll.h", "pthread.h", "pwd.h", "signal.h",
-                  "spawn.h", "strings.h", "termios.h", "unistd.h")
+                  "spawn.h", "stdlib.h", "strings.h", "termios.h", "unistd.h")
 STORE_FILES = ("connection", "schema", "session", "store", "errors")
 
 
@@ -195,12 +195,19 @@ def rule_layers(tree):
             continue
         for line, spelled, target in includes(tree, name):
             if target is None:
-                yield from foreign_findings(layer, name, line, spelled)
+                if not is_for_tests(tree, name):
+                    yield from foreign_findings(layer, name, line, spelled)
+            elif is_for_tests(tree, target) and not is_for_tests(tree, name):
+                yield Finding(name, line, f"{spelled} is for tests; shipped code may not include it")
             elif not tree.has(target):
                 yield Finding(name, line, f"{spelled} names no file; include ours by its path below src, or <semel/…>")
             elif not layers.allows(name, target):
                 yield Finding(name, line, f"layer {layer.name} may not include {spelled}; move what is needed to a "
                               "layer below both, or hand it in from above")
+
+
+def is_for_tests(tree, name):
+    return name.startswith("src/testing/") or bool(re.search(r"#include <g(test|mock)/", tree.text(name)))
 
 
 def foreign_findings(layer, name, line, spelled):
@@ -391,8 +398,8 @@ def rule_file_opening(tree):
     is included once."""
     for name in tree.cpp:
         text = tree.text(name)
-        stem = PurePosixPath(name).stem.removesuffix("_test")
-        own_header = re.search(rf'^#include ["<]([\w/]+/)?{stem}\.hpp[">]', text, re.M)
+        stem, folder = PurePosixPath(name).stem.removesuffix("_test"), PurePosixPath(name).parent.name
+        own_header = re.search(rf'^#include ["<]([\w/]+/)?({stem}|{folder})\.hpp[">]', text, re.M)
         if not text.startswith("// ") and not (name.endswith(".cpp") and own_header):
             yield Finding(name, 1, "opens without a comment; say first what the file is for")
         if name.endswith(".hpp") and "#pragma once" not in text:

@@ -22,8 +22,8 @@ struct Options {
 };
 
 /// Each line that is not blank is a message; its transport id is "<file name>:<line number>". gzip is recognised by its
-/// first bytes. A line over the limit becomes a message with an empty body and a `problem` that says so. A file that ends in the middle of a gzip stream ends with an error from `receive` (source_unreadable), after its
-/// whole lines.
+/// first bytes. A line over the limit becomes a message with an empty body and a `problem` that says so. A file that
+/// ends in the middle of a gzip stream ends with an error from `receive` (source_unreadable), after its whole lines.
 class Source : public semel::Source {
  public:
   virtual Progress progress() const = 0;

@@ -1,3 +1,4 @@
+// The SQLite store against the contract of stores.
 #include "stores/sqlite/test_database.hpp"
 #include "testing/store_conformance_gtest.hpp"
 
