@@ -1,3 +1,4 @@
+// PostgreSQL as a store: opens sessions, answers operators.
 #include <mutex>
 #include <utility>
 
