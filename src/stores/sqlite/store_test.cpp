@@ -1,0 +1,157 @@
+// What only SQLite does in a store: opening files, and walking over them.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "stores/sqlite/test_database.hpp"
+
+namespace semel::sqlite {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Gives up root's right to ignore permissions, while it lives.
+class Unprivileged {
+ public:
+  explicit Unprivileged(const fs::path& folder) {
+    if (was_root_ && ::chown(folder.c_str(), nobody, nobody) == 0 && ::seteuid(nobody) != 0)
+      throw std::runtime_error("cannot give up root");
+  }
+  ~Unprivileged() {
+    if (was_root_ && ::seteuid(0) != 0) std::abort();
+  }
+
+ private:
+  static constexpr ::uid_t nobody = 65534;
+  const bool was_root_ = ::geteuid() == 0;
+};
+
+Error error_of(const std::string& path) {
+  auto opened = open({.path = path, .lock_timeout = std::chrono::milliseconds(200)});
+  EXPECT_FALSE(opened.has_value()) << path;
+  return opened ? fix_call(ErrorCode::no_key, "none") : std::move(opened).error();
+}
+
+TEST(SqliteStore, OpensAFileThatIsNotThereYet) {
+  TestFile file;
+  EXPECT_TRUE(open(file.options()).has_value());
+  EXPECT_TRUE(fs::exists(file.path()));
+}
+
+TEST(SqliteStore, SaysThatThereIsNoDirectory) {
+  TestFile file;
+  const auto error = error_of((file.folder() / "missing" / "shop.db").string());
+  EXPECT_EQ(error.code, ErrorCode::store_unreachable);
+  EXPECT_NE(error.message.find("there is no directory " + (file.folder() / "missing").string()), std::string::npos);
+}
+
+TEST(SqliteStore, SaysThatThePathIsADirectory) {
+  TestFile file;
+  const auto error = error_of(file.folder().string());
+  EXPECT_EQ(error.code, ErrorCode::store_unreachable);
+  EXPECT_EQ(error.remedy, Remedy::fix_call);
+  EXPECT_NE(error.message.find("is a directory"), std::string::npos);
+}
+
+TEST(SqliteStore, SaysThatTheFileIsNoDatabase) {
+  TestFile file;
+  std::ofstream(file.path()) << std::string(5000, 'x');
+  const auto error = error_of(file.path());
+  EXPECT_EQ(error.code, ErrorCode::store_damaged);
+  EXPECT_EQ(error.remedy, Remedy::ask_operator);
+  EXPECT_NE(error.message.find(file.path()), std::string::npos);
+  EXPECT_EQ(fs::file_size(file.path()), 5000U);
+}
+
+TEST(SqliteStore, WantsAFile) {
+  for (const std::string path : {"", ":memory:"}) EXPECT_EQ(error_of(path).code, ErrorCode::config_bad_value);
+}
+
+TEST(SqliteStore, SaysThatTheFileIsReadOnly) {
+  TestFile file;
+  open(file.options()).value()->migrate().value();
+  ::chmod(file.path().c_str(), 0444);
+  const Unprivileged unprivileged(file.folder());
+  const auto error = error_of(file.path());
+  EXPECT_EQ(error.code, ErrorCode::store_read_only);
+  EXPECT_EQ(error.remedy, Remedy::ask_operator);
+  EXPECT_NE(error.message.find(file.path()), std::string::npos);
+}
+
+TEST(SqliteStore, SaysThatTheFileMayNotBeRead) {
+  TestFile file;
+  open(file.options()).value()->migrate().value();
+  ::chmod(file.path().c_str(), 0);
+  const Unprivileged unprivileged(file.folder());
+  EXPECT_EQ(error_of(file.path()).code, ErrorCode::permission_denied);
+}
+
+TEST(SqliteStore, SaysThatTheDirectoryIsReadOnly) {
+  TestFile file;
+  const Unprivileged unprivileged(file.folder());
+  ::chmod(file.folder().c_str(), 0555);
+  const auto error = error_of(file.path());
+  ::chmod(file.folder().c_str(), 0755);
+  EXPECT_EQ(error.code, ErrorCode::permission_denied);
+  EXPECT_NE(error.message.find(file.folder().string()), std::string::npos);
+}
+
+TEST(SqliteStore, SaysThatAnotherProgramHoldsTheNewFile) {
+  TestFile file;
+  const auto holder = file.open();
+  const auto session = holder->open_session().value();
+  session->begin().value();
+  const auto migrated = file.open()->migrate();
+  ASSERT_FALSE(migrated.has_value());
+  EXPECT_EQ(migrated.error().code, ErrorCode::lock_timeout);
+  session->rollback();
+  EXPECT_EQ(file.open()->migrate().value(), std::vector{1});
+}
+
+TEST(SqliteStore, LeavesTheUsersTablesAlone) {
+  TestFile file;
+  const auto store = file.open();
+  auto session = store->open_session().value();
+  auto& sql = dynamic_cast<SqlSession&>(*session);
+  session->begin().value();
+  sql.execute("CREATE TABLE invoices (id TEXT)", {}).value();
+  session->commit().value();
+  store->migrate().value();
+  session->begin().value();
+  const auto rows = sql.query(
+                           "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'semel\\_%' "
+                           "ESCAPE '\\' AND name NOT LIKE 'sqlite%'",
+                           {})
+                        .value();
+  EXPECT_EQ(rows.rows.size(), 1U);
+}
+
+TEST(SqliteStore, PurgesBehindLongLivedRecordsInBoundedStretches) {
+  TestFile file;
+  const auto store = file.open();
+  store->migrate().value();
+  auto session = store->open_session().value();
+  auto& sql = dynamic_cast<SqlSession&>(*session);
+  const std::string insert =
+      "INSERT INTO semel_records (id, expires_at, recorded_at, state, handler, principal, key, fingerprint, source,"
+      " transport_id) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ";
+  session->begin().value();
+  sql.execute(insert + "150000) SELECT randomblob(16), 9000000000000, 0, 1, 'h', X'', X'01', X'', '', X'' FROM n", {})
+      .value();
+  sql.execute(insert + "5) SELECT randomblob(16), 1, 0, 1, 'h', X'', X'01', X'', '', X'' FROM n", {}).value();
+  session->commit().value();
+  EXPECT_EQ(store->purge(3).value(), 0U) << "one step looks at a bounded number of records";
+  EXPECT_EQ(store->purge(3).value(), 3U);
+  EXPECT_EQ(store->purge(3).value(), 2U);
+  session->begin().value();
+  sql.execute("UPDATE semel_records SET expires_at = 1 WHERE rowid = 1", {}).value();
+  session->commit().value();
+  std::size_t removed = 0;
+  for (int step = 0; step < 3; ++step) removed += store->purge(3).value();
+  EXPECT_EQ(removed, 1U) << "the walk starts over at the end";
+}
+
+}  // namespace
+}  // namespace semel::sqlite
