@@ -71,6 +71,14 @@ class Runner {
 
 }  // namespace engine
 
+// clang-format 14 takes the ampersands of a concept for operators.
+// clang-format off
+template <class F, class S>
+concept MessageHandler = std::invocable<F&, const Message&, Work<S>&>;
+template <class F, class S>
+concept BatchHandler = std::invocable<F&, std::span<const Message>, BatchWork<S>&>;
+// clang-format on
+
 /// Applies the effects of messages from its sources, each at most once per (scope, key), in its store.
 /// `StoreT` names its session as `StoreT::SessionType`; handlers get that type.
 template <class StoreT>
@@ -83,9 +91,8 @@ class Consumer {
 
   /// Adds a handler: `f(const Message&, Work<SessionType>&)`, which returns nothing, an Answer, or an Outcome. It runs
   /// inside a transaction, on a lane's thread, possibly more often than it commits, and may throw.
-  template <class F>
-  requires std::invocable < F&, const Message&, Work<SessionType>
-  & > void handle(HandlerOptions options, F f) {
+  template <MessageHandler<SessionType> F>
+  void handle(HandlerOptions options, F f) {
     engine::Handler handler{.options = std::move(options), .run = {}, .run_batch = {}};
     handler.run = [f = std::move(f)](const Message& message, Session& session, bool& wrote,
                                      std::optional<bool>& applied) mutable -> Outcome {
@@ -102,9 +109,8 @@ class Consumer {
 
   /// Adds a batch handler: `f(std::span<const Message>, BatchWork<SessionType>&)`, which returns nothing or one Outcome
   /// a message. It gets all fresh messages of a batch at once; no key is there twice.
-  template <class F>
-  requires std::invocable < F&, std::span<const Message>, BatchWork<SessionType>
-  & > void handle_batch(HandlerOptions options, F f) {
+  template <BatchHandler<SessionType> F>
+  void handle_batch(HandlerOptions options, F f) {
     engine::Handler handler{.options = std::move(options), .run = {}, .run_batch = {}};
     handler.run_batch = [f = std::move(f)](std::span<const Message> messages, Session& session,
                                            std::optional<std::int64_t>& applied) mutable -> std::vector<Outcome> {

@@ -1,0 +1,68 @@
+"""A gate between the program and PostgreSQL: it passes bytes on, and can swallow the answer to a COMMIT."""
+
+import socket
+import threading
+
+
+class Gate:
+    """Listens on `port`. While `swallow` is above zero, it lets the next COMMIT reach the server, waits until the server
+    has answered it, keeps the answer, and cuts the connection: the program cannot know whether it was committed."""
+
+    def __init__(self, server):
+        self.server = server
+        self.swallow = 0
+        self.swallowed = 0
+        self.lock = threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client):
+        upstream = socket.create_connection(self.server)
+        commit_sent = threading.Event()
+        back = threading.Thread(target=self._answers, args=(upstream, client, commit_sent), daemon=True)
+        back.start()
+        self._pass_on(client, upstream, commit_sent)
+
+    def _pass_on(self, client, upstream, commit_sent):
+        try:
+            while data := client.recv(65536):
+                with self.lock:
+                    if self.swallow > 0 and b"COMMIT" in data:
+                        self.swallow -= 1
+                        commit_sent.set()
+                upstream.sendall(data)
+        except OSError:
+            pass
+        self._close(upstream)
+
+    def _answers(self, upstream, client, commit_sent):
+        try:
+            while data := upstream.recv(65536):
+                if commit_sent.is_set() and b"COMMIT\0" in data:
+                    self.swallowed += 1
+                    break
+                client.sendall(data)
+        except OSError:
+            pass
+        self._close(client)
+        self._close(upstream)
+
+    @staticmethod
+    def _close(end):
+        try:
+            end.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        end.close()
+
+    def close(self):
+        self.listener.close()
