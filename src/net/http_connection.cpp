@@ -62,11 +62,14 @@ class Answering final : public Exchange, public std::enable_shared_from_this<Ans
   std::optional<Response> response_;
 };
 
-Problem problem_of(const ErrorCodeOf& error) {
-  if (error == http::error::header_limit) return Problem::header_too_large;
-  if (error == http::error::buffer_overflow) return Problem::header_too_large;
-  if (error == http::error::body_limit) return Problem::body_too_large;
-  return Problem::malformed_request;
+Response too_large() { return problem_response(Problem::body_too_large, {.code = ErrorCode::body_too_large}); }
+
+/// To a request that could not be read.
+Response answer_to(const ErrorCodeOf& error) {
+  if (error == http::error::header_limit || error == http::error::buffer_overflow)
+    return problem_response(Problem::header_too_large);
+  if (error == http::error::body_limit) return too_large();
+  return problem_response(Problem::malformed_request);
 }
 
 /// The path and query of a target that names the host too, as a client of a proxy may send it.
@@ -194,7 +197,7 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     }
     if (loop_->service.refuse)
       if (auto refusal = loop_->service.refuse(request)) return refusal;
-    if (length && *length > loop_->options.body_bytes_max) return problem_response(Problem::body_too_large);
+    if (length && *length > loop_->options.body_bytes_max) return too_large();
     return std::nullopt;
   }
 
@@ -248,7 +251,7 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     const bool about_http = error.category() == http::make_error_code(http::error::end_of_stream).category();
     const bool cut_off = error == http::error::end_of_stream || error == http::error::partial_message;
     if (ended_ || (!timed_out_ && (!about_http || cut_off))) co_return false;
-    Response response = problem_response(timed_out_ ? Problem::request_timeout : problem_of(error));
+    Response response = timed_out_ ? problem_response(Problem::request_timeout) : answer_to(error);
     co_return co_await write(std::move(response));
   }
 

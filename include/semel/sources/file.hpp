@@ -21,9 +21,11 @@ struct Options {
   std::size_t buffered_lines_max = 1'000;
 };
 
-/// Each line that is not blank is a message; its transport id is "<file name>:<line number>". gzip is recognised by its
-/// first bytes. A line over the limit becomes a message with an empty body and a `problem` that says so. A file that
-/// ends in the middle of a gzip stream ends with an error from `receive` (source_unreadable), after its whole lines.
+/// Each line that is not blank is a message; its transport id is "<file name>:<line number>", or "stdin:<line number>".
+/// gzip is recognised by its first bytes. A line over the limit becomes a message with an empty body and a `problem`
+/// that says so. A file that ends in the middle of a gzip stream ends with an error from `receive` (source_unreadable),
+/// after its whole lines. Reading runs ahead of the lane on a thread of its own, so that a pipe without bytes blocks
+/// nobody.
 class Source : public semel::Source {
  public:
   virtual Progress progress() const = 0;
