@@ -28,7 +28,8 @@ if(TARGET semel)
   install(TARGETS semel)
 endif()
 install(EXPORT semel_targets NAMESPACE semel:: FILE semel-targets.cmake DESTINATION ${package_folder})
-install(DIRECTORY include/semel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY include/semel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp"
+        PATTERN "testing" EXCLUDE)
 
 set(SEMEL_COMPONENTS ${components})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/semel-config.cmake.in ${PROJECT_BINARY_DIR}/semel-config.cmake

@@ -265,6 +265,7 @@ def test_names(tree):
     for name in tree.match("*.cpp", "*.hpp"):
         for suite, test in re.findall(r"\b(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)", tree.text(name)):
             names.add(f"{suite}.{test}")
+        names |= {f"{store}Store.keeps" for store in re.findall(r"^SEMEL_STORE_CONFORMANCE\((\w+),", tree.text(name), re.M)}
     for name in tree.match("*.py"):
         suite = None
         for _, line in tree.lines(name):
@@ -338,17 +339,22 @@ def rule_links(tree):
                 yield Finding(page, line, f"{path} has no heading #{anchor}; correct the link")
 
 
+QUOTED = (r"^<!-- file: (\S+) -->\n+(?:```[^\n]*\n(.*?)^```$)?", r"^```\w* file=(\S+)\n(.*?)^```$")
+
+
 def rule_quoted_files(tree):
-    """A code block below `<!-- file: PATH -->` is that file, to the letter."""
+    """A code block that is marked as a file, by `<!-- file: PATH -->` above it or `file=PATH` in its first line, is that
+    file, to the letter."""
     for page in tree.match("*.md"):
         text = tree.text(page)
-        for found in re.finditer(r"<!-- file: (\S+) -->\n+(```[^\n]*\n(.*?)^```$)?", text, re.S | re.M):
-            path, line = found[1], line_of(text, found.start())
+        for found in (f for pattern in QUOTED for f in re.finditer(pattern, text, re.S | re.M)):
+            path, block = found.groups()
+            line = line_of(text, found.start())
             if not tree.has(path):
                 yield Finding(page, line, f"there is no file {path}; correct the mark")
-            elif found[3] is None:
+            elif block is None:
                 yield Finding(page, line, f"no code block follows the mark; put {path} in one, or remove the mark")
-            elif found[3] != tree.text(path):
+            elif block != tree.text(path):
                 yield Finding(page, line, f"the block differs from {path}; copy the file into it")
 
 

@@ -129,6 +129,8 @@ CASES = {
                                    ("quoted_files", "README.md", 10)),
     "quoted_files: no block": (more("README.md", "<!-- file: app/main.cpp -->\nwords\n"),
                                ("quoted_files", "README.md", 10)),
+    "quoted_files: differs, marked in the fence": (more("README.md", "```cpp file=app/main.cpp\n```\n"),
+                                                   ("quoted_files", "README.md", 10)),
     "words: a reminder": (more("src/base/digest.hpp", "// TO" "DO\n"), ("words", "src/base/digest.hpp", 3)),
     "words: a skipped test": (more("src/base/digest.hpp", "GTEST_" "SKIP();\n"), ("words", "src/base/digest.hpp", 3)),
     "words: a disabled test": (more("src/base/digest.hpp", "TEST(A, DIS" "ABLED_B)\n"),
