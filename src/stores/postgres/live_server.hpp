@@ -23,6 +23,21 @@ inline std::string live_server() {
   return uri;
 }
 
+/// The value of one keyword in the server's address.
+inline std::string live_server_part(const std::string& keyword) {
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
+      PQconninfoParse(live_server().c_str(), nullptr), &PQconninfoFree);
+  for (const auto* option = options.get(); option && option->keyword; ++option)
+    if (option->keyword == keyword && option->val) return option->val;
+  return "";
+}
+
+/// The server's address as keywords, which may be added to; `port` and `database` where they are another's.
+inline std::string live_server_at(const std::string& port, const std::string& database = live_server_part("dbname")) {
+  return "host=" + live_server_part("host") + " port=" + port + " user=" + live_server_part("user") +
+         " dbname=" + database + " ";
+}
+
 /// A plain connection for what a test does beside the store. Throws where the server says no.
 class Bystander {
  public:
@@ -45,16 +60,26 @@ class Bystander {
 };
 
 /// A test with a schema of its own for Semel's tables and another for the user's.
-class LiveServer : public testing::Test {
+class LiveServer : public ::testing::Test {
  protected:
   LiveServer() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     const auto number = std::to_string(getpid()) + "_" + test->name();
     options_.connection = live_server();
     options_.schema = ("s" + number).substr(0, 63);
     options_.lock_timeout = std::chrono::milliseconds(300);
   }
   ~LiveServer() override { bystander_.run("DROP SCHEMA IF EXISTS " + quoted_identifier(options_.schema) + " CASCADE"); }
+
+  /// One whole transaction with one record in it.
+  static Result<void> record_in_one_go(SqlSession& session, const Record& record) {
+    if (auto begun = session.begin(); !begun) return begun;
+    const auto found = session.claim(std::vector<RecordId>{{record.scope, record.key}});
+    if (!found) return found.error();
+    if (!(*found)[0])
+      if (auto sent = session.record({&record, 1}); !sent) return sent;
+    return session.commit();
+  }
 
   std::unique_ptr<Store> opened(const Options& options) { return open(options).value(); }
   std::unique_ptr<Store> migrated() {

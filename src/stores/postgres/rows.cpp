@@ -30,7 +30,7 @@ std::int64_t seconds_kept(const Record& record) {
   return std::clamp<std::int64_t>(record.retention.count(), 0, two_centuries);
 }
 
-/// The letters to write: one for each id, and each one without an id.
+/// The letters to write: the first of each id, and each one without an id.
 std::vector<DeadLetter> merged(std::span<const DeadLetter> letters) {
   std::vector<DeadLetter> distinct;
   std::map<std::string, DeadLetter> by_id;
@@ -40,10 +40,8 @@ std::vector<DeadLetter> merged(std::span<const DeadLetter> letters) {
       distinct.back().times = 1;
       continue;
     }
-    auto& same = by_id[letter.id];
-    const auto times = same.id.empty() ? 0 : same.times;
-    same = letter;
-    same.times = times + 1;
+    const auto [same, first] = by_id.try_emplace(letter.id, letter);
+    same->second.times = first ? 1 : same->second.times + 1;
   }
   for (auto& [id, letter] : by_id) distinct.push_back(std::move(letter));
   return distinct;

@@ -230,9 +230,7 @@ Statements::Statements(std::string_view schema_name) {
           "t.detail, t.handler, t.principal, t.key, t.fingerprint, t.recorded_fingerprint, t.source, t.caller, "
           "t.sender_verified, t.transport_id, t.body, t.attributes, t.attempts, t.times, statement_timestamp() "
           "FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) AS t (" +
-          letter_columns +
-          ") ON CONFLICT (id) DO UPDATE SET times = d.times + excluded.times, attempts = excluded.attempts, reason = "
-          "excluded.reason, code = excluded.code, detail = excluded.detail, resolution = ''",
+          letter_columns + ") ON CONFLICT (id) DO UPDATE SET times = d.times + excluded.times, resolution = ''",
       schema);
   // Asked twice on purpose: the row may have been replaced by a living one between the two looks.
   purge = in_schema(
@@ -259,10 +257,14 @@ Result<std::int64_t> run(Connection& connection, std::string_view sql, const Par
 }
 
 Result<int> schema_version(Connection& connection, std::string_view schema) {
-  const auto table = quoted_identifier(schema) + ".migrations";
-  if (auto read = run(connection, "SELECT to_regclass($1) IS NOT NULL", with_text(table)); !read) return read.error();
+  // Not to_regclass: it looks into a cache, which after a wait for another migration still says what was before it.
+  constexpr std::string_view exists =
+      "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+      "WHERE n.nspname = $1 AND c.relname = 'migrations'";
+  if (auto read = run(connection, exists, with_text(schema)); !read) return read.error();
   if (BinaryRow(connection.last(), 0).integer(0) == 0) return 0;
-  if (auto read = run(connection, "SELECT coalesce(max(version), 0) FROM " + table); !read) return read.error();
+  const auto version = "SELECT coalesce(max(version), 0) FROM " + quoted_identifier(schema) + ".migrations";
+  if (auto read = run(connection, version); !read) return read.error();
   return static_cast<int>(BinaryRow(connection.last(), 0).integer(0));
 }
 
