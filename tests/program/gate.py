@@ -5,8 +5,8 @@ import threading
 
 
 class Gate:
-    """Listens on `port`. While `swallow` is above zero, it lets the next COMMIT reach the server, waits until the server
-    has answered it, keeps the answer, and cuts the connection: the program cannot know whether it was committed."""
+    """Listens on `port`. While `swallow` is above zero, it lets the next COMMIT reach the server, waits until the
+    server has answered it, keeps the answer, and cuts the connection: nobody can know whether it was committed."""
 
     def __init__(self, server):
         self.server = server

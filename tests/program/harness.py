@@ -165,8 +165,8 @@ class PostgresDatabase:
 
     @staticmethod
     def _psql(uri, sql):
-        done = subprocess.run(["psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-d", uri, "-c", sql],
-                              capture_output=True, text=True)
+        command = ["psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-d", uri, "-c", sql]
+        done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise AssertionError(f"{sql}: {done.stderr}")
         return [tuple(line.split("\t")) for line in done.stdout.splitlines()]
