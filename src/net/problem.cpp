@@ -29,6 +29,8 @@ constexpr std::array table{
     ProblemKind{Problem::malformed_body, 400, "malformed-body", "The body cannot be read"},
     ProblemKind{Problem::field_missing, 422, "field-missing", "The body lacks a field"},
     ProblemKind{Problem::conflict, 422, "idempotency-key-reused", "The key was used before for another request"},
+    ProblemKind{Problem::in_flight, 409, "in-flight",
+                "The same request is being worked on; ask again with the same key"},
     ProblemKind{Problem::rejected, 422, "rejected", "The request was rejected"},
     ProblemKind{Problem::answer_no_longer_kept, 410, "answer-no-longer-kept",
                 "Done before; the answer is no longer kept"},

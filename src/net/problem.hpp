@@ -28,6 +28,7 @@ enum class Problem {
   malformed_body,
   field_missing,
   conflict,
+  in_flight,
   rejected,
   answer_no_longer_kept,
   overloaded,

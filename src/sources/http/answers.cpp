@@ -61,7 +61,10 @@ net::Response response_to(const SetAside& set_aside, Sender) {
 
 net::Response response_to(const Refused& refused, Sender) { return problem_of(refused.why); }
 
-net::Response response_to(const HandedBack& back, Sender) {
+net::Response response_to(const HandedBack& back, Sender sender) {
+  // Somebody else holds the key, and we waited for it as long as the store allows.
+  if (sender == Sender::caller && back.why.code == ErrorCode::lock_timeout)
+    return net::problem_response(Problem::in_flight, {.code = back.why.code, .retry_after = back.delay});
   if (back.why.remedy == Remedy::fix_call) return net::problem_response(Problem::failed, {.code = back.why.code});
   return net::problem_response(Problem::try_again, {.code = back.why.code, .retry_after = back.delay});
 }

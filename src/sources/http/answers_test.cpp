@@ -78,7 +78,7 @@ TEST(Answers, ARefusalIsTheProblemOfItsCode) {
 }
 
 TEST(Answers, WhatWasHandedBackIsToBeAskedAgainOrFailed) {
-  const auto later = response_of(HandedBack{retry_later(ErrorCode::lock_timeout, "…"), 2'500ms}, Sender::caller);
+  const auto later = response_of(HandedBack{retry_later(ErrorCode::store_unreachable, "…"), 2'500ms}, Sender::caller);
   EXPECT_EQ(later.status, 503);
   EXPECT_EQ(later.headers.find("retry-after"), "3");
   const Error full{Remedy::ask_operator, Certainty::not_applied, ErrorCode::disk_full, "…"};
@@ -86,6 +86,15 @@ TEST(Answers, WhatWasHandedBackIsToBeAskedAgainOrFailed) {
   const auto failed = response_of(HandedBack{fix_call(ErrorCode::handler_failed, "…")}, Sender::caller);
   EXPECT_EQ(failed.status, 500);
   EXPECT_FALSE(failed.headers.find("retry-after"));
+}
+
+TEST(Answers, ACallerWhoseKeyIsInOtherHandsIsToldThatItIsInFlight) {
+  const HandedBack held{retry_later(ErrorCode::lock_timeout, "…"), 2'500ms};
+  const auto caller = response_of(held, Sender::caller);
+  EXPECT_EQ(caller.status, 409);
+  EXPECT_EQ(caller.headers.find("retry-after"), "3");
+  EXPECT_THAT(caller.body, HasSubstr("urn:semel:problem:in-flight"));
+  EXPECT_EQ(response_of(held, Sender::message).status, 503);
 }
 
 TEST(Answers, AStoresOrHandlersMessageIsForTheOperatorOnly) {
