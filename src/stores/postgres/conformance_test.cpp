@@ -1,5 +1,5 @@
-// The store contract, promise by promise, on a live PostgreSQL: with prepared statements, and without any session
-// state as it must be behind a transaction pooler.
+// The store contract, promise by promise, on a live PostgreSQL: directly with prepared statements, and through a
+// PgBouncer that pools transactions, without.
 #include <atomic>
 
 #include "stores/postgres/live_server.hpp"
@@ -10,19 +10,32 @@ namespace {
 
 using testing::StoreUnderTest;
 
+std::string pooler_port() {
+  const char* uri = std::getenv("SEMEL_TEST_POOLER");
+  if (!uri || !*uri)
+    throw std::runtime_error(
+        "no PgBouncer to test with: install it, and run the tests by `script/with-postgres ctest …`");
+  return part_of(uri, "port");
+}
+
 class LiveDatabase final : public testing::TestDatabase {
  public:
-  explicit LiveDatabase(bool prepared_statements) : prepared_statements_(prepared_statements) {
+  /// `pooler_port` is empty for the server itself.
+  explicit LiveDatabase(std::string pooler_port) : pooler_port_(std::move(pooler_port)) {
     static std::atomic<int> number{0};
     name_ = "conformance_" + std::to_string(getpid()) + "_" + std::to_string(++number);
     server_.run("CREATE DATABASE " + name_);
   }
   ~LiveDatabase() override { server_.run("DROP DATABASE " + name_ + " WITH (FORCE)"); }
 
-  std::unique_ptr<semel::Store> open() override { return postgres::open(options()).value(); }
+  std::unique_ptr<semel::Store> open() override {
+    auto usual = options(pooler_port_.empty() ? live_server_part("port") : pooler_port_);
+    usual.prepared_statements = pooler_port_.empty();
+    return postgres::open(usual).value();
+  }
 
   std::unique_ptr<semel::Store> open_unsafe(bool allowed_by_name) override {
-    auto unsafe = options();
+    auto unsafe = options(live_server_part("port"));  // a pooler takes no settings with the connection
     unsafe.connection += " options='-c synchronous_commit=off'";
     unsafe.allow_unsafe_durability = allowed_by_name;
     return postgres::open(unsafe).value();
@@ -38,23 +51,22 @@ class LiveDatabase final : public testing::TestDatabase {
   }
 
  private:
-  Options options() const {
+  Options options(const std::string& server_port) const {
     Options options;
-    options.connection = live_server_at(live_server_part("port"), name_);
+    options.connection = live_server_at(server_port, name_);
     options.lock_timeout = std::chrono::milliseconds(500);
-    options.prepared_statements = prepared_statements_;
     return options;
   }
 
-  bool prepared_statements_;
+  std::string pooler_port_;
   Bystander server_;
   std::string name_;
 };
 
-SEMEL_STORE_CONFORMANCE(Postgres, [] { return StoreUnderTest{[] { return std::make_unique<LiveDatabase>(true); }}; });
+SEMEL_STORE_CONFORMANCE(Postgres, [] { return StoreUnderTest{[] { return std::make_unique<LiveDatabase>(""); }}; });
 
-SEMEL_STORE_CONFORMANCE(StatelessPostgres,
-                        [] { return StoreUnderTest{[] { return std::make_unique<LiveDatabase>(false); }}; });
+SEMEL_STORE_CONFORMANCE(PooledPostgres,
+                        [] { return StoreUnderTest{[] { return std::make_unique<LiveDatabase>(pooler_port()); }}; });
 
 }  // namespace
 }  // namespace semel::postgres

@@ -23,14 +23,15 @@ inline std::string live_server() {
   return uri;
 }
 
-/// The value of one keyword in the server's address.
-inline std::string live_server_part(const std::string& keyword) {
+/// The value of one keyword in a connection string.
+inline std::string part_of(const std::string& connection, const std::string& keyword) {
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
-      PQconninfoParse(live_server().c_str(), nullptr), &PQconninfoFree);
+      PQconninfoParse(connection.c_str(), nullptr), &PQconninfoFree);
   for (const auto* option = options.get(); option && option->keyword; ++option)
     if (option->keyword == keyword && option->val) return option->val;
   return "";
 }
+inline std::string live_server_part(const std::string& keyword) { return part_of(live_server(), keyword); }
 
 /// The server's address as keywords, which may be added to; `port` and `database` where they are another's.
 inline std::string live_server_at(const std::string& port, const std::string& database = live_server_part("dbname")) {
