@@ -67,7 +67,6 @@ TEST_F(PostgresServer, WithoutRightsForTheRoleIsRefusedWithWhatToGrant) {
   const auto* refused = refusal(findings, ErrorCode::permission_denied);
   ASSERT_NE(refused, nullptr);
   EXPECT_NE(refused->message.find("GRANT"), std::string::npos);
-  const auto session = session_of(*opened(options_));
 }
 
 TEST_F(PostgresServer, SaysWhatARoleNeedsToMigrate) {
@@ -100,12 +99,13 @@ TEST_F(PostgresServer, SaysThatTheSchemaIsMissingWhereASessionMeetsNone) {
 }
 
 TEST_F(PostgresServer, RefusesAWrongPasswordWithoutRepeatingIt) {
-  // The private server trusts everybody, so the refusal comes from a role that may not log in.
-  bystander_.run("CREATE ROLE semel_no_login NOLOGIN");
-  options_.connection = "postgresql://semel_no_login:hunter2@" + live_server_part("host") + ":" +
-                        live_server_part("port") + "/" + live_server_part("dbname");
+  const Role role(bystander_, "semel_password", "PASSWORD 'another'");  // the private server asks this one
+  const auto address =
+      "@" + live_server_part("host") + ":" + live_server_part("port") + "/" + live_server_part("dbname");
+  options_.connection = "postgresql://semel_password:hunter2" + address;
   const auto begun = session_of(*opened(options_))->begin();
-  bystander_.run("DROP ROLE semel_no_login");
+  options_.connection = "postgresql://semel_password:another" + address;
+  EXPECT_TRUE(session_of(*opened(options_))->begin().has_value());
   ASSERT_FALSE(begun);
   EXPECT_EQ(begun.error().code, ErrorCode::permission_denied);
   EXPECT_EQ(begun.error().remedy, Remedy::ask_operator);
