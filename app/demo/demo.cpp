@@ -186,13 +186,4 @@ Result<std::vector<Row>> run_demo(const Options& options) {
   return rows;
 }
 
-std::string table(const std::vector<Row>& rows) {
-  auto text = fmt::format("{:<11}{:<25}{:>9}{:>12}{:>9}{:>12}{:>6}\n", "consumer", "fault", "messages", "deliveries",
-                          "effects", "duplicates", "lost");
-  for (const auto& row : rows)
-    text += fmt::format("{:<11}{:<25}{:>9}{:>12}{:>9}{:>12}{:>6}\n", row.consumer, row.fault, row.messages,
-                        row.deliveries, row.effects, row.duplicates, row.lost);
-  return text;
-}
-
 }  // namespace semel::demo

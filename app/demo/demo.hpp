@@ -27,7 +27,4 @@ struct Options {
 /// Every consumer under every fault, in order; takes a few seconds.
 Result<std::vector<Row>> run_demo(const Options& options);
 
-/// The table, for people.
-std::string table(const std::vector<Row>& rows);
-
 }  // namespace semel::demo
