@@ -69,7 +69,7 @@ Result<void> RunningServer::start() {
   if (loop_->options.tls)
     if (auto loaded = load_tls(*loop_->options.tls); !loaded) return loaded;
   if (auto listening = listen(); !listening) return listening;
-  asio::co_spawn(loop_->io, accept_all(), [](std::exception_ptr) {});
+  asio::co_spawn(loop_->io, accept_all(), [](const std::exception_ptr&) {});
   thread_ = std::thread([loop = loop_] { loop->io.run(); });
   return {};
 }
@@ -131,7 +131,7 @@ void RunningServer::begin(Tcp::socket socket) {
       tls_ ? tls_connection(loop_, std::move(socket), *tls_) : plain_connection(loop_, std::move(socket));
   const auto place = loop_->connections.insert(loop_->connections.end(), connection);
   // An exception (no memory) ends its connection and nothing else.
-  asio::co_spawn(loop_->io, connection->run(), [this, connection, place](std::exception_ptr) {
+  asio::co_spawn(loop_->io, connection->run(), [this, connection, place](const std::exception_ptr&) {
     connection->end();
     loop_->connections.erase(place);
     on_change();

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 /// Answers each request with its method, target and body.
-void echo(Request request, Responder responder) {
+void echo(const Request& request, Responder responder) {
   std::move(responder).answer({.status = 200,
                                .headers = {{"Content-Type", "text/plain"}},
                                .body = request.method + " " + request.target + " " + request.body});
@@ -55,7 +55,7 @@ class Held {
 };
 
 std::unique_ptr<Server> start(ServerOptions options, Service service) {
-  return std::move(serve(std::move(options), std::move(service)).value());
+  return serve(std::move(options), std::move(service)).value();
 }
 
 TEST(HttpServer, AnswersARequestAndKeepsTheConnection) {

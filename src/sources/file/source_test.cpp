@@ -19,13 +19,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 class FileSource : public testing::Test {
- protected:
+ public:
   FileSource() {
     std::string pattern = std::filesystem::temp_directory_path() / "semel-file-XXXXXX";
     folder = mkdtemp(pattern.data());
   }
   ~FileSource() override { std::filesystem::remove_all(folder); }
 
+ protected:
   std::string write(const std::string& name, std::string_view bytes) const {
     std::ofstream(folder + "/" + name, std::ios::binary) << bytes;
     return folder + "/" + name;
@@ -39,7 +40,7 @@ class FileSource : public testing::Test {
   std::string folder;
 };
 
-std::unique_ptr<Source> source_of(Options options) { return std::move(open(std::move(options)).value()); }
+std::unique_ptr<Source> source_of(Options options) { return open(std::move(options)).value(); }
 
 /// Everything until the end, as "transport id|body", and the error where it ends with one.
 struct Read {
@@ -55,7 +56,7 @@ void settle_all(Receiver& receiver, std::vector<Delivery>& deliveries) {
 
 Read read_all(semel::Source& source, std::size_t count_max = 3) {
   Doorbell bell;
-  const auto receiver = std::move(source.open(bell).value());
+  const auto receiver = source.open(bell).value();
   Read read;
   while (true) {
     auto batch = receiver->receive(count_max);
@@ -73,7 +74,7 @@ Read read_all(semel::Source& source, std::size_t count_max = 3) {
 TEST_F(FileSource, Contract1ReceiveReturnsAtOnceEvenFromAPipeThatHasNothing) {
   const auto source = source_of({.path = pipe("p")});
   Doorbell bell;
-  const auto receiver = std::move(source->open(bell).value());
+  const auto receiver = source->open(bell).value();
   EXPECT_TRUE(receiver->receive(10).value().deliveries.empty()) << "nobody has opened the other end";
   const int writer = ::open((folder + "/p").c_str(), O_WRONLY);
   EXPECT_TRUE(receiver->receive(10).value().deliveries.empty()) << "nothing was written";
@@ -104,7 +105,7 @@ TEST_F(FileSource, Contract2WhatWasNotSettledIsDeliveredAgainByTheNextRun) {
   {
     const auto source = source_of({.path = path});
     Doorbell bell;
-    const auto receiver = std::move(source->open(bell).value());
+    const auto receiver = source->open(bell).value();
     while (receiver->receive(1).value().deliveries.empty()) bell.wait(20s);
   }
   const auto again = source_of({.path = path});
@@ -128,7 +129,7 @@ TEST_F(FileSource, Contract4ALaneRetriesInPlaceSinceNothingIsRedelivered) {
 TEST_F(FileSource, Contract5AfterStopNothingNewComesAndWhatWasTakenIsSettled) {
   const auto source = source_of({.path = write("f", "1\n2\n3\n")});
   Doorbell bell;
-  const auto receiver = std::move(source->open(bell).value());
+  const auto receiver = source->open(bell).value();
   Batch taken;
   while ((taken = receiver->receive(1).value()).deliveries.empty()) bell.wait(20s);
   receiver->stop();
@@ -144,7 +145,7 @@ TEST_F(FileSource, ALineIsAMessage) {
   const auto source =
       source_of({.name = "import", .path = write("orders.jsonl", "{\"id\":1}\n\n{\"id\":2}\r\n{\"id\":3}")});
   Doorbell bell;
-  const auto receiver = std::move(source->open(bell).value());
+  const auto receiver = source->open(bell).value();
   Batch batch;
   while ((batch = receiver->receive(1).value()).deliveries.empty()) bell.wait(20s);
   const Delivery& delivery = batch.deliveries[0];
@@ -167,7 +168,7 @@ TEST_F(FileSource, AnEmptyFileEndsAtOnce) {
 TEST_F(FileSource, ALineOverTheLimitIsAMessageWithAProblem) {
   const auto source = source_of({.path = write("f", "1\n12345\n2\n"), .line_bytes_max = 4});
   Doorbell bell;
-  const auto receiver = std::move(source->open(bell).value());
+  const auto receiver = source->open(bell).value();
   std::vector<Delivery> all;
   while (all.size() < 3) {
     auto batch = receiver->receive(10).value();
@@ -189,7 +190,7 @@ TEST_F(FileSource, GzipThatEndsTooSoonEndsWithAnErrorAfterItsWholeLines) {
   const std::string whole = gzip("1\n2\n");
   const auto source = source_of({.path = write("f.gz", whole + whole.substr(0, 12))});
   Doorbell bell;
-  const auto receiver = std::move(source->open(bell).value());
+  const auto receiver = source->open(bell).value();
   const auto read = read_all(*source);
   EXPECT_THAT(read.messages, ElementsAre("f.gz:1|1", "f.gz:2|2"));
   ASSERT_TRUE(read.error);
@@ -220,7 +221,7 @@ TEST_F(FileSource, APipeThatNeverEndsHoldsUpNoShutdown) {
     ASSERT_GE(::write(writer, text, std::string_view(text).size()), 0);
     const auto source = source_of({.path = path, .buffered_lines_max = 1});
     Doorbell bell;
-    const auto receiver = std::move(source->open(bell).value());
+    const auto receiver = source->open(bell).value();
     if (*text)
       while (receiver->receive(1).value().deliveries.empty()) bell.wait(20s);
   }

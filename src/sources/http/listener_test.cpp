@@ -39,7 +39,7 @@ Requests charges() { return {.name = "charges", .path = "/charges", .principal =
 
 /// One end of a source, with what a lane does in the engine.
 struct Taker {
-  explicit Taker(semel::Source& source) : receiver(std::move(source.open(bell).value())) {}
+  explicit Taker(semel::Source& source) : receiver(source.open(bell).value()) {}
 
   /// Waits for the next delivery.
   Delivery take() {
@@ -64,7 +64,7 @@ class HttpSource : public testing::Test {
  protected:
   void start(Options options = {}) {
     options.port = 0;
-    listener = std::move(listen(std::move(options)).value());
+    listener = listen(std::move(options)).value();
     hook_source = listener->add(github_hook()).value();
     charge_source = listener->add(charges()).value();
     listener->start().value();
@@ -258,7 +258,7 @@ TEST_F(HttpSource, CredentialsAreNotPassedOn) {
 }
 
 TEST_F(HttpSource, APrincipalComesFromWhereTheRouteSays) {
-  const auto own = std::move(listen({.port = 0}).value());
+  const auto own = listen({.port = 0}).value();
   const Principal by_header{.from = Principal::From::header, .header = "X-Tenant"};
   const Principal by_credential{.from = Principal::From::credential_digest};
   Taker header(*own->add(Requests{.name = "h", .path = "/h", .principal = by_header}).value());
@@ -433,7 +433,7 @@ TEST_F(HttpSource, OneEventSignedWithTwoSecretsArrivesTwiceWithOneIdentity) {
 }
 
 TEST_F(HttpSource, ARetryIsNotDroppedForSayingThatItIsOne) {
-  const auto own = std::move(listen({.port = 0}).value());
+  const auto own = listen({.port = 0}).value();
   Taker lane(*own->add(Webhook{.name = "slack",
                                .path = "/slack",
                                .verify = {.scheme = Verification::Scheme::slack, .secrets = {{"s", "slack-secret"}}}})
@@ -533,7 +533,7 @@ TEST_F(HttpSource, FiftyRequestsOfOneKeyAtOnceEachGetAnAnswer) {
 // Settings.
 
 TEST(HttpListener, RefusesSourcesThatCannotWork) {
-  const auto listener = std::move(listen({.port = 0}).value());
+  const auto listener = listen({.port = 0}).value();
   listener->add(charges()).value();
   auto webhook = [](std::string name, std::string path, Verification verify = {}) {
     return Webhook{.name = std::move(name), .path = std::move(path), .verify = std::move(verify)};
@@ -562,9 +562,9 @@ TEST(HttpListener, RefusesSourcesThatCannotWork) {
 }
 
 TEST(HttpListener, SaysThatItsPortIsInUse) {
-  const auto first = std::move(listen({.port = 0}).value());
+  const auto first = listen({.port = 0}).value();
   first->start().value();
-  const auto second = std::move(listen({.port = first->port()}).value());
+  const auto second = listen({.port = first->port()}).value();
   const auto started = second->start();
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, ErrorCode::address_in_use);
@@ -572,8 +572,7 @@ TEST(HttpListener, SaysThatItsPortIsInUse) {
 
 TEST(HttpListener, ServesTls) {
   const net::Certificate certificate;
-  const auto listener =
-      std::move(listen({.port = 0, .tls = Tls{certificate.certificate_file(), certificate.key_file()}}).value());
+  const auto listener = listen({.port = 0, .tls = Tls{certificate.certificate_file(), certificate.key_file()}}).value();
   Taker lane(*listener->add(charges()).value());
   listener->start().value();
   Client caller(listener->port(), Client::Over::tls);
