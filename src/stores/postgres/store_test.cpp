@@ -118,6 +118,18 @@ TEST_F(PostgresStore, IsUsableAfterAFailedStatement) {
   EXPECT_TRUE(run_once(*session_, "k").value());
 }
 
+TEST_F(PostgresStore, TakesKeysInOneOrderWhateverTheOrderOfTheBatch) {
+  std::vector<Record> records;
+  for (int i = 0; i < 50; ++i) records.push_back(fresh(id("key" + std::to_string(i))));
+  session_->begin().value();
+  session_->record(records).value();
+  session_->commit().value();
+  // Rows lie in the order in which they were inserted.
+  EXPECT_EQ(
+      bystander_.run("SELECT array_agg(id ORDER BY ctid) = array_agg(id ORDER BY id) FROM " + in_schema("records")),
+      "t");
+}
+
 TEST_F(PostgresStore, DoesNotDeadlockWhereTwoBatchesHaveTheirKeysInOppositeOrder) {
   const auto batch = [&](bool backwards) {
     std::vector<Record> records;
