@@ -75,7 +75,8 @@ Parameters room_parameters(std::span<const RecordDigest> expired, std::span<cons
 Parameters record_parameters(std::span<const Record> records) {
   std::vector<std::pair<RecordDigest, const Record*>> pairs;
   for (const auto& record : records) pairs.emplace_back(record_digest(record.scope, record.key), &record);
-  std::sort(pairs.begin(), pairs.end());
+  // As text: `char` has a sign on some machines, and then a mixed fleet would not agree on the order.
+  std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.first.view() < b.first.view(); });
   std::vector<RecordDigest> digests;
   std::vector<const Record*> sorted;
   for (const auto& [digest, record] : pairs) digests.push_back(digest), sorted.push_back(record);
