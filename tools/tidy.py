@@ -265,7 +265,8 @@ def test_names(tree):
     for name in tree.match("*.cpp", "*.hpp"):
         for suite, test in re.findall(r"\b(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)", tree.text(name)):
             names.add(f"{suite}.{test}")
-        names |= {f"{store}Store.keeps" for store in re.findall(r"^SEMEL_STORE_CONFORMANCE\((\w+),", tree.text(name), re.M)}
+        for store in re.findall(r"^SEMEL_STORE_CONFORMANCE\((\w+),", tree.text(name), re.M):
+            names.add(f"{store}Store.keeps")
     for name in tree.match("*.py"):
         suite = None
         for _, line in tree.lines(name):
@@ -343,8 +344,8 @@ QUOTED = (r"^<!-- file: (\S+) -->\n+(?:```[^\n]*\n(.*?)^```$)?", r"^```\w* file=
 
 
 def rule_quoted_files(tree):
-    """A code block that is marked as a file, by `<!-- file: PATH -->` above it or `file=PATH` in its first line, is that
-    file, to the letter."""
+    """A code block that is marked as a file, by `<!-- file: PATH -->` above it or `file=PATH` in its first line, is
+    that file, to the letter."""
     for page in tree.match("*.md"):
         text = tree.text(page)
         for found in (f for pattern in QUOTED for f in re.finditer(pattern, text, re.S | re.M)):
