@@ -44,6 +44,7 @@ struct HandlerConfig {
 struct AdminConfig {
   std::string address = "127.0.0.1";
   unsigned short port = 9090;
+  bool asked_for = false;  ///< written in the file: then a run without it is no run
 };
 
 struct LogConfig {
@@ -77,6 +78,9 @@ struct Loaded {
 Loaded load_config(const std::string& file, const Environment& environment);
 /// The same for a text; `file` is its name in messages.
 Loaded read_config(const std::string& text, const std::string& file, const Environment& environment);
+
+/// The SQL that the store speaks.
+SqlDialect dialect_of(const StoreConfig& store);
 
 /// A store's URI by itself ("sqlite:shop.db", "postgresql://…"), as `store:` takes it.
 Result<StoreConfig> store_from_uri(const std::string& uri);

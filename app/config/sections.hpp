@@ -10,7 +10,6 @@
 namespace semel::app {
 
 std::optional<StoreConfig> read_store(Reading& reading, const Place& place, Redactor& redactor);
-SqlDialect dialect_of(const StoreConfig& store);
 
 /// Fills listeners and sources.
 void read_sources(Reading& reading, const Place& place, Config& config);

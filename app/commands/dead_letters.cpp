@@ -1,0 +1,249 @@
+// semel dead-letters CONFIG list|show|retry|drop
+#include <CLI/CLI.hpp>
+#include <boost/json.hpp>
+#include <iostream>
+#include <memory>
+
+#include "base/encoding.hpp"
+#include "commands/commands.hpp"
+#include "commands/with_config.hpp"
+#include "config/nearest_name.hpp"
+#include "configured_handler.hpp"
+
+namespace semel::app {
+namespace {
+
+constexpr std::array all_reasons{SetAsideReason::no_key, SetAsideReason::malformed, SetAsideReason::conflict,
+                                 SetAsideReason::rejected, SetAsideReason::exhausted};
+
+struct LetterOptions {
+  std::string config;
+  bool json = false;
+  std::string handler;
+  std::string reason;
+  bool resolved_too = false;
+  std::size_t count_max = 100;
+  std::string before;
+  std::vector<std::string> ids;
+  bool all = false;
+};
+
+/// Empty where the letter has no key.
+std::string key_text(const DeadLetter& letter) {
+  const auto key = Key::from_bytes(letter.key);
+  return key ? key->text() : "";
+}
+
+std::string state_text(const DeadLetter& letter) { return letter.resolution.empty() ? "waiting" : letter.resolution; }
+
+boost::json::object letter_json(const DeadLetter& letter, bool whole) {
+  boost::json::object object;
+  object["id"] = letter.id;
+  object["state"] = state_text(letter);
+  object["reason"] = std::string(reason_name(letter.reason));
+  object["code"] = code_name(letter.code);
+  put_bytes(object, "detail", letter.detail);
+  object["handler"] = letter.scope.handler;
+  put_bytes(object, "principal", letter.scope.principal);
+  const auto key = Key::from_bytes(letter.key);
+  object["key"] = key ? key_json(*key) : nullptr;
+  object["source"] = letter.source;
+  put_bytes(object, "transport_id", letter.transport_id);
+  object["attempts"] = letter.attempts;
+  object["times"] = letter.times;
+  object["set_aside_at"] = time_text(letter.set_aside_at);
+  if (!whole) return object;
+  object["fingerprint"] = hex_encode(letter.fingerprint.bytes());
+  object["recorded_fingerprint"] = hex_encode(letter.recorded_fingerprint.bytes());
+  object["attributes"] = attributes_json(letter.attributes);
+  put_bytes(object, "body", letter.body);
+  return object;
+}
+
+Result<DeadLetterQuery> query_of(const LetterOptions& options) {
+  DeadLetterQuery query;
+  if (!options.handler.empty()) query.handler = options.handler;
+  query.waiting_only = !options.resolved_too;
+  query.count_max = options.count_max;
+  query.before_id = options.before;
+  for (const auto reason : all_reasons) {
+    if (reason_name(reason) == options.reason) query.reason = reason;
+  }
+  if (options.reason.empty() || query.reason) return query;
+  std::vector<std::string> names;
+  for (const auto reason : all_reasons) names.emplace_back(reason_name(reason));
+  return fix_call(ErrorCode::config_unknown_name,
+                  "there is no reason \"" + options.reason + "\"" + suggestion(options.reason, names));
+}
+
+int list(const LetterOptions& options, const Config& config, Store& store) {
+  const auto query = query_of(options);
+  if (!query) return report(query.error()), usage;
+  const auto letters = store.dead_letters(*query);
+  if (!letters) return report(letters.error(), config.redactor);
+  if (options.json) {
+    boost::json::array array;
+    for (const auto& letter : *letters) array.push_back(letter_json(letter, false));
+    print_json(array);
+    return done;
+  }
+  std::vector<std::vector<std::string>> rows = {{"id", "set aside", "state", "handler", "key", "reason", "detail"}};
+  for (const auto& letter : *letters) {
+    rows.push_back({letter.id, time_text(letter.set_aside_at), state_text(letter), letter.scope.handler,
+                    key_text(letter), std::string(reason_name(letter.reason)), printable(letter.detail)});
+  }
+  if (letters->empty()) {
+    std::cout << "no dead letters\n";
+  } else {
+    std::cout << table(rows);
+  }
+  if (letters->size() == options.count_max) note("there may be more: --before " + letters->back().id);
+  return done;
+}
+
+int show(const LetterOptions& options, const Config& config, Store& store) {
+  const auto letter = store.dead_letter(options.ids.front());
+  if (!letter) return report(letter.error(), config.redactor);
+  if (!*letter) return note("there is no dead letter " + printable(options.ids.front())), failure;
+  const auto& found = **letter;
+  if (options.json) return print_json(letter_json(found, true)), done;
+  std::vector<std::vector<std::string>> rows = {{"id", found.id},
+                                                {"state", state_text(found)},
+                                                {"reason", std::string(reason_name(found.reason))},
+                                                {"detail", code_name(found.code) + ": " + printable(found.detail)},
+                                                {"handler", found.scope.handler},
+                                                {"key", key_text(found)},
+                                                {"source", found.source},
+                                                {"transport id", printable(found.transport_id)},
+                                                {"attempts", std::to_string(found.attempts)},
+                                                {"times set aside", std::to_string(found.times)},
+                                                {"last set aside", time_text(found.set_aside_at)}};
+  for (const auto& entry : found.attributes.entries()) rows.push_back({"attribute", attribute_text(entry)});
+  rows.push_back({"body", printable(found.body)});
+  std::cout << table(rows);
+  return done;
+}
+
+/// The letters that were named, or all that wait and match.
+Result<std::vector<std::string>> chosen_ids(const LetterOptions& options, Store& store) {
+  if (!options.all) return options.ids;
+  auto query = query_of(options);
+  if (!query) return query.error();
+  query->waiting_only = true;
+  query->count_max = 1'000;
+  std::vector<std::string> ids;
+  for (;;) {
+    const auto page = store.dead_letters(*query);
+    if (!page) return page.error();
+    for (const auto& letter : *page) ids.push_back(letter.id);
+    if (page->size() < query->count_max) return ids;
+    query->before_id = page->back().id;
+  }
+}
+
+int drop(const LetterOptions& options, const Config& config, Store& store) {
+  const auto ids = chosen_ids(options, store);
+  if (!ids) return report(ids.error(), config.redactor);
+  std::uint64_t dropped = 0;
+  for (const auto& id : *ids) {
+    const auto was_waiting = store.resolve(id, "dropped");
+    if (!was_waiting) return report(was_waiting.error(), config.redactor);
+    if (*was_waiting) ++dropped;
+  }
+  if (options.json) {
+    print_json(boost::json::object{{"dropped", dropped}, {"not_waiting", ids->size() - dropped}});
+  } else {
+    std::cout << dropped << " of " << ids->size() << " dropped\n";
+  }
+  return dropped == ids->size() ? done : failure;
+}
+
+template <class StoreT>
+int retry(const LetterOptions& options, const Config& config, StoreT& store) {
+  const auto ids = chosen_ids(options, store);
+  if (!ids) return report(ids.error(), config.redactor);
+  Consumer<StoreT> consumer(store, config.consumer);
+  for (const auto& handler : config.handlers) add_handler(consumer, handler);
+  const auto summary = ids->empty() ? Result<Summary>(Summary{}) : consumer.resend(*ids);
+  if (!summary) return report(summary.error(), config.redactor);
+  const auto through = summary->fresh + summary->replays;
+  if (options.json) {
+    print_json(boost::json::object{{"sent", ids->size()},
+                                   {"fresh", summary->fresh},
+                                   {"replays", summary->replays},
+                                   {"set_aside", summary->set_aside},
+                                   {"handed_back", summary->handed_back},
+                                   {"unmatched", summary->unmatched}});
+  } else {
+    std::cout << through << " of " << ids->size() << " got through (" << summary->fresh << " fresh, "
+              << summary->replays << " replays); " << ids->size() - through << " still wait\n";
+  }
+  return through == ids->size() ? done : failure;
+}
+
+using LetterCommand = int (*)(const LetterOptions&, const Config&, const AnyStore&);
+
+void add_action(CLI::App& parent, const std::string& name, const std::string& about,
+                const std::shared_ptr<LetterOptions>& options, Action& chosen, LetterCommand command) {
+  auto* sub = parent.add_subcommand(name, about);
+  sub->add_flag("--json", options->json, "Print JSON");
+  if (name == "show") sub->add_option("ID", options->ids, "The letter")->required()->expected(1);
+  if (name == "list" || name == "retry" || name == "drop") {
+    sub->add_option("--handler", options->handler, "Only this handler's");
+    sub->add_option("--reason", options->reason, "Only of this reason");
+  }
+  if (name == "list") {
+    sub->add_flag("--resolved", options->resolved_too, "Those retried and dropped, too");
+    sub->add_option("--limit", options->count_max, "At most so many, newest first")->check(CLI::Range(1, 1'000'000));
+    sub->add_option("--before", options->before, "Continue after this id");
+  }
+  if (name == "retry" || name == "drop") {
+    auto* ids = sub->add_option("ID", options->ids, "The letters");
+    auto* all = sub->add_flag("--all", options->all, "All that wait");
+    ids->excludes(all);
+    sub->callback([options, &chosen, command] {
+      if (options->ids.empty() && !options->all) throw CLI::RequiredError("ID or --all");
+      chosen = [options, command] {
+        return with_store(options->config, [&](const Config& config, const AnyStore& store) {
+          return command(*options, config, store);
+        });
+      };
+    });
+    return;
+  }
+  sub->callback([options, &chosen, command] {
+    chosen = [options, command] {
+      return with_store(options->config,
+                        [&](const Config& config, const AnyStore& store) { return command(*options, config, store); });
+    };
+  });
+}
+
+}  // namespace
+
+void add_dead_letters(CLI::App& program, Action& chosen) {
+  auto options = std::make_shared<LetterOptions>();
+  auto* command = program.add_subcommand("dead-letters", "List, show, send again or drop messages that were set aside");
+  command->add_option("CONFIG", options->config, "The configuration file")->required();
+  command->require_subcommand(1);
+  command->footer(
+      "Examples:\n"
+      "  semel dead-letters semel.yaml list --reason malformed\n"
+      "  semel dead-letters semel.yaml show 17\n"
+      "  semel dead-letters semel.yaml retry --all");
+  add_action(
+      *command, "list", "List them, newest first", options, chosen,
+      [](const auto& o, const Config& config, const AnyStore& store) { return list(o, config, store_of(store)); });
+  add_action(
+      *command, "show", "Show one whole, with its body", options, chosen,
+      [](const auto& o, const Config& config, const AnyStore& store) { return show(o, config, store_of(store)); });
+  add_action(*command, "retry", "Send them through their handlers again", options, chosen,
+             [](const auto& o, const Config& config, const AnyStore& store) {
+               return std::visit([&](const auto& opened) { return retry(o, config, *opened); }, store);
+             });
+  add_action(
+      *command, "drop", "Mark them as dropped; they stay listed under --resolved", options, chosen,
+      [](const auto& o, const Config& config, const AnyStore& store) { return drop(o, config, store_of(store)); });
+}
+
+}  // namespace semel::app

@@ -1,0 +1,110 @@
+#include "log.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <vector>
+
+#include "config/parameter.hpp"
+#include "output.hpp"
+
+namespace semel::app {
+namespace {
+
+spdlog::level::level_enum level_of(LogConfig::Level level) {
+  switch (level) {
+    case LogConfig::Level::debug:
+      return spdlog::level::debug;
+    case LogConfig::Level::info:
+      return spdlog::level::info;
+    case LogConfig::Level::warn:
+      return spdlog::level::warn;
+    case LogConfig::Level::error:
+      return spdlog::level::err;
+    case LogConfig::Level::off:
+      break;
+  }
+  return spdlog::level::off;
+}
+
+spdlog::level::level_enum level_of(Decision decision) {
+  switch (decision) {
+    case Decision::fresh:
+    case Decision::replay:
+    case Decision::unmatched:
+      return spdlog::level::info;
+    default:
+      return spdlog::level::warn;
+  }
+}
+
+/// One fact of a line; a number is written without quotes.
+struct Fact {
+  std::string name;
+  std::string value;
+  bool number = false;
+};
+
+bool is_plain(std::string_view value) {
+  return !value.empty() && value.find_first_of(" \"=\\") == std::string_view::npos;
+}
+
+std::string line_of(LogConfig::Format format, const std::vector<Fact>& facts) {
+  std::string line;
+  for (const auto& [name, raw, number] : facts) {
+    const auto value = printable(raw);
+    if (format == LogConfig::Format::json) {
+      line += ",\"" + name + "\":" + (number ? value : json_string(value));
+    } else {
+      line += " " + name + "=" + (number || is_plain(value) ? value : json_string(value));
+    }
+  }
+  return line;
+}
+
+}  // namespace
+
+Log::Log(const LogConfig& config, const Redactor& redactor)
+    : redactor_(redactor),
+      format_(config.format),
+      logger_(std::make_unique<spdlog::logger>("semel", std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
+  const bool json = config.format == LogConfig::Format::json;
+  logger_->set_pattern(json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l"%v})" : "%Y-%m-%dT%H:%M:%S.%eZ %l%v",
+                       spdlog::pattern_time_type::utc);
+  logger_->set_level(level_of(config.level));
+}
+
+Log::~Log() = default;
+
+void Log::started() { info("running"); }
+
+void Log::info(const std::string& text) { logger_->info("{}", line_of(format_, {{"event", redactor_.clean(text)}})); }
+
+void Log::warn(const std::string& text) { logger_->warn("{}", line_of(format_, {{"event", redactor_.clean(text)}})); }
+
+void Log::message(const MessageReport& report) {
+  const auto level = level_of(report.decision);
+  if (!logger_->should_log(level)) return;
+  const auto& delivery = report.delivery;
+  std::vector<Fact> facts = {{"decision", std::string(decision_name(report.decision))},
+                             {"handler", std::string(report.handler)},
+                             {"key", report.key ? report.key->text() : ""},
+                             {"source", delivery.source},
+                             {"transport_id", delivery.transport_id}};
+  if (delivery.receive_count) facts.push_back({"receive_count", std::to_string(*delivery.receive_count), true});
+  if (report.error) {
+    facts.push_back({"code", code_name(report.error->code)});
+    facts.push_back({"error", redactor_.clean(report.error->message)});
+  }
+  logger_->log(level, "{}", line_of(format_, facts));
+}
+
+void Log::trouble(const Error& error) {
+  logger_->error("{}", line_of(format_, {{"event", "trouble"},
+                                         {"code", code_name(error.code)},
+                                         {"error", redactor_.clean(error.message)}}));
+}
+
+void Log::recovered() { info("recovered"); }
+
+}  // namespace semel::app

@@ -1,0 +1,74 @@
+#include "metrics.hpp"
+
+#include <prometheus/counter.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+namespace semel::app {
+namespace {
+
+using Buckets = prometheus::Histogram::BucketBoundaries;
+
+const Buckets seconds_buckets = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+                                 0.05,   0.1,     0.25,   0.5,   1,      2.5,   5,    10};
+const Buckets count_buckets = {1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1'000};
+
+double in_seconds(std::chrono::nanoseconds duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+struct Metrics::Families {
+  prometheus::Registry registry;
+  prometheus::Family<prometheus::Counter>& messages = prometheus::BuildCounter()
+                                                          .Name("semel_messages_total")
+                                                          .Help("Messages by what became of them")
+                                                          .Register(registry);
+  prometheus::Family<prometheus::Counter>& troubles = prometheus::BuildCounter()
+                                                          .Name("semel_troubles_total")
+                                                          .Help("Troubles that were no message's fault")
+                                                          .Register(registry);
+  prometheus::Histogram& receive_count =
+      histogram("semel_receive_count", "How often a message had been delivered", count_buckets);
+  prometheus::Histogram& batch_messages = histogram("semel_batch_messages", "Messages a transaction", count_buckets);
+  prometheus::Histogram& claim = histogram("semel_claim_seconds", "Time to claim a batch", seconds_buckets);
+  prometheus::Histogram& handlers = histogram("semel_handlers_seconds", "Time of a batch's handlers", seconds_buckets);
+  prometheus::Histogram& commit =
+      histogram("semel_commit_seconds", "Time to record and commit a batch", seconds_buckets);
+
+  prometheus::Histogram& histogram(const std::string& name, const std::string& help, const Buckets& buckets) {
+    return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add({}, buckets);
+  }
+  prometheus::Counter& counter(std::string_view handler, Decision decision) {
+    return messages.Add({{"handler", std::string(handler)}, {"decision", std::string(decision_name(decision))}});
+  }
+};
+
+Metrics::Metrics(const std::vector<std::string>& handlers) : families_(std::make_unique<Families>()) {
+  families_->counter("", Decision::unmatched);
+  for (const auto& handler : handlers) {
+    for (const auto decision : all_decisions) {
+      if (decision != Decision::unmatched) families_->counter(handler, decision);
+    }
+  }
+}
+
+Metrics::~Metrics() = default;
+
+void Metrics::message(const MessageReport& report) {
+  families_->counter(report.handler, report.decision).Increment();
+  if (report.delivery.receive_count) families_->receive_count.Observe(*report.delivery.receive_count);
+}
+
+void Metrics::batch(const BatchReport& report) {
+  families_->batch_messages.Observe(static_cast<double>(report.messages));
+  families_->claim.Observe(in_seconds(report.claim));
+  families_->handlers.Observe(in_seconds(report.handlers));
+  families_->commit.Observe(in_seconds(report.commit));
+}
+
+void Metrics::trouble(const Error& error) { families_->troubles.Add({{"code", code_name(error.code)}}).Increment(); }
+
+std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(families_->registry.Collect()); }
+
+}  // namespace semel::app

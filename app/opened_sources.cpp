@@ -1,0 +1,53 @@
+#include "opened_sources.hpp"
+
+namespace semel::app {
+
+Result<OpenedSources> OpenedSources::open(const Config& config) {
+  OpenedSources opened;
+  for (const auto& options : config.listeners) {
+    auto listener = http::listen(options);
+    if (!listener) return std::move(listener).error();
+    const bool six = options.address.find(':') != std::string::npos;
+    opened.listeners_.push_back(
+        {std::string(options.tls ? "https://" : "http://") + (six ? "[" + options.address + "]" : options.address),
+         std::move(*listener)});
+  }
+  for (const auto& source : config.sources) {
+    if (const auto* options = std::get_if<file::Options>(&source.kind)) {
+      auto file = file::open(*options);
+      if (!file) return std::move(file).error();
+      opened.all_.push_back(file->get());
+      opened.files_.push_back(std::move(*file));
+      continue;
+    }
+    const auto& http = std::get<HttpSource>(source.kind);
+    auto& listener = *opened.listeners_[http.listener].listener;
+    auto added = std::visit([&](const auto& kind) { return listener.add(kind); }, http.kind);
+    if (!added) return fix_call(added.error().code, "source \"" + source.name + "\": " + added.error().message);
+    opened.all_.push_back(*added);
+  }
+  return opened;
+}
+
+Result<void> OpenedSources::start() {
+  for (auto& listening : listeners_) {
+    if (auto started = listening.listener->start(); !started) return started;
+  }
+  return {};
+}
+
+std::vector<const file::Source*> OpenedSources::files() const {
+  std::vector<const file::Source*> files;
+  for (const auto& file : files_) files.push_back(file.get());
+  return files;
+}
+
+std::vector<std::string> OpenedSources::addresses() const {
+  std::vector<std::string> addresses;
+  for (const auto& listening : listeners_) {
+    addresses.push_back(listening.text + ":" + std::to_string(listening.listener->port()));
+  }
+  return addresses;
+}
+
+}  // namespace semel::app

@@ -1,0 +1,425 @@
+"""The shipped program from outside: exit codes, messages, what it prints, and what it does with bad input."""
+
+import gzip
+import hashlib
+import hmac
+import json
+import pathlib
+import socket
+import sqlite3
+import sys
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "program"))
+from harness import Case, Program, SqliteDatabase, free_port, post, run  # noqa: E402
+
+SECRET = "whsec_never_shown_4711"
+FILE_CONFIG = """store: {store}
+sources:
+  events: {{ file: {file} }}
+handlers:
+  pay:
+    from: events
+    key: /id
+    execute: [ "INSERT INTO effects (id, cents) VALUES (:key, :/cents)" ]
+    retry: {{ attempts: 2, delay: 1ms }}
+"""
+HTTP_CONFIG = """store: {store}
+sources:
+  hooks: {{ http: {{ listen: "127.0.0.1:{port}", path: /hooks, limits: {{ body_bytes: 1KiB }}, verify: {{ stripe: {{ secrets: [ "${{HOOK_SECRET}}" ] }} }} }} }}
+  orders: {{ http: {{ listen: "127.0.0.1:{port}", path: /orders, requests: {{ principal: {{ header: X-Customer }} }} }} }}
+handlers:
+  pay:
+    from: hooks
+    key: /id
+    execute: [ "INSERT INTO effects (id, cents) VALUES (:key, :/cents)" ]
+    answer: {{ status: 201, body: {{ id: ":key", cents: ":/cents" }} }}
+  order:
+    from: orders
+    execute: [ "INSERT INTO effects (id, cents) VALUES (:key, :/cents)" ]
+    answer: {{ status: 201, body: {{ ordered: ":/cents" }} }}
+admin: {{ listen: "127.0.0.1:{admin}" }}
+"""
+
+
+def signed(body, secret=SECRET, at=None):
+    stamp = str(int(time.time() if at is None else at))
+    digest = hmac.new(secret.encode(), stamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+    return {"Stripe-Signature": f"t={stamp},v1={digest}"}
+
+
+class ProgramCase(Case):
+    def setUp(self):
+        super().setUp()
+        self.store = self.database(SqliteDatabase)
+
+    def rows(self):
+        return self.store.execute("SELECT id, cents FROM effects ORDER BY id")
+
+    def file_config(self, lines, extra=""):
+        file = self.folder / "events.jsonl"
+        file.write_bytes(lines)
+        return self.write("semel.yaml", FILE_CONFIG.format(store=self.store.uri, file=file) + extra)
+
+    def letters(self, config):
+        code, output, errors = run("dead-letters", config, "list", "--json")
+        self.assertEqual(code, 0, errors)
+        return json.loads(output)
+
+
+class Usage(ProgramCase):
+    def test_exit_codes(self):
+        config = self.file_config(b"")
+        bad = self.write("bad.yaml", "store: sqlite:x\nhandler: 1\n")
+        nowhere = self.write("nowhere.yaml", FILE_CONFIG.format(store="sqlite:/nowhere/x.db", file=self.folder / "events.jsonl"))
+        for expected, arguments in [
+                (0, ["--version"]), (0, ["--help"]), (0, ["run", "--help"]), (0, ["steps"]), (0, ["explain", "203"]),
+                (2, []), (2, ["fly"]), (2, ["run"]), (2, ["run", config, "--fast"]), (2, ["explain", "SEMEL-9999"]),
+                (2, ["completion", "powershell"]), (2, ["dead-letters", config]), (2, ["dead-letters", config, "retry"]),
+                (2, ["dead-letters", config, "list", "--reason", "bored"]),
+                (3, ["run", bad]), (3, ["check", bad]), (3, ["migrate", bad]), (3, ["run", self.folder / "none.yaml"]),
+                (1, ["run", nowhere]), (1, ["check", nowhere]), (1, ["migrate", nowhere]),
+                (1, ["run", config]),  # not migrated
+                (0, ["migrate", config]), (0, ["migrate", config]), (0, ["migrate", self.store.uri]),
+                (0, ["check", config]), (0, ["run", config]),
+                (1, ["records", config, "--handler", "pay", "--key", "none"]),
+                (1, ["dead-letters", config, "show", "none"]), (0, ["dead-letters", config, "list"])]:
+            code, output, errors = run(*arguments)
+            self.assertEqual(code, expected, f"{arguments}\n{output}\n{errors}")
+            if expected and arguments[:2] != ["check", nowhere]:  # whose findings are its output
+                self.assertRegex(errors, r"^semel: ", arguments)
+            else:
+                self.assertNotRegex(errors, r"^semel: SEMEL", arguments)
+
+    def test_help_has_examples_for_every_command(self):
+        code, output, _ = run("--help")
+        commands = ["run", "check", "migrate", "records", "dead-letters", "explain", "steps", "completion"]
+        for command in commands:
+            self.assertIn(f"  {command} ", output)
+            self.assertRegex(run(command, "--help")[1], rf"Examples?:\n +.*(semel {command})")
+        self.assertNotIn("probe-fd", run("run", "--help")[1])
+        self.assertIn("Exit codes: 0 done, 1 failure, 2 usage, 3 configuration.", output)
+
+    def test_completion_knows_every_command(self):
+        for shell in ["bash", "zsh", "fish"]:
+            code, output, _ = run("completion", shell)
+            for command in ["run", "check", "dead-letters"]:
+                self.assertIn(command, output)
+            self.assertNotIn("probe-fd", output)
+
+    def test_every_mistake_is_printed_with_its_place(self):
+        bad = self.write("bad.yaml", "stroe: sqlite:x\nsources: { a: { file: x } }\nhandlers:\n  h:\n    from: b\n    key: id\n    execute: SELECT 1\n")
+        code, output, errors = run("check", bad)
+        self.assertEqual(errors.splitlines(), [
+            f'semel: SEMEL-0403: {bad}:1:1: "store" is missing: sqlite:path, or postgresql://user@host/database',
+            f'semel: SEMEL-0402: {bad}:1:1: stroe: unknown field; did you mean "store"?',
+            f'semel: SEMEL-0407: {bad}:5:11: handlers.h.from: there is no source "b"; did you mean "a"?',
+            f'semel: SEMEL-0406: {bad}:6:10: handlers.h.key: "id" is no key expression: it is none of the known forms. '
+            'Write a JSON Pointer such as "/id", "header:Name" or "transport-id".'])
+        code, output, _ = run("check", bad, "--json")
+        self.assertEqual([m["line"] for m in json.loads(output)["mistakes"]], [1, 1, 5, 6])
+
+
+class Check(ProgramCase):
+    def test_explains_every_handler(self):
+        config = self.file_config(b"")
+        run("migrate", config)
+        code, output, errors = run("check", config)
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual(output, f"""store: {self.store.uri}
+
+handler pay
+  takes messages from events
+  key: the body's /id
+  guard record: a record row of the key commits together with the effect; a replay changes nothing and gets the first answer
+  fingerprint: the body, and for requests the method and path too; the same key with another one is a conflict and is set aside
+  a record is kept for 30d
+
+ready to run
+""")
+
+    def findings(self, handler):
+        file = self.folder / "events.jsonl"
+        file.write_bytes(b"")
+        config = self.write("semel.yaml", f"store: {self.store.uri}\nsources: {{ events: {{ file: {file} }} }}\nhandlers:\n  h: {{ from: events, {handler} }}\n")
+        run("migrate", config)
+        code, output, errors = run("check", config, "--json")
+        review = json.loads(output)
+        self.assertEqual(review["ready"], code == 0, errors)
+        return code, " | ".join(f["severity"] + " " + f.get("code", "") + " " + f["message"] for f in review["findings"])
+
+    def test_finds_what_does_not_fit(self):
+        self.store.execute("CREATE TABLE keyed (id text PRIMARY KEY, n int)")
+        self.store.execute("CREATE TABLE indexed (id text, n int)")
+        self.store.execute("CREATE UNIQUE INDEX i ON indexed (id)")
+        unique = 'key: /id, guard: unique, execute: "INSERT INTO {} (id) VALUES (:key) ON CONFLICT DO NOTHING"'
+        for expected_code, expected, handler in [
+                (0, "", unique.format("keyed")),
+                (0, "", unique.format("indexed")),
+                (1, "error SEMEL-0404 handlers.h: guard unique, but the table effects has no primary key and no unique index",
+                 unique.format("effects")),
+                (0, "warning  handlers.h: guard unique needs INSERT", 'key: /id, guard: unique, execute: "INSERT INTO keyed (id) VALUES (:key)"'),
+                (0, "warning  handlers.h: guard natural with a value that counts on itself",
+                 'key: /id, guard: natural, execute: "UPDATE keyed SET n = n + 1 WHERE id = :key"'),
+                (0, "warning  handlers.h: guard natural with a plain INSERT", 'key: /id, guard: natural, execute: "INSERT INTO keyed (id) VALUES (:key)"'),
+                (0, "", 'key: /id, guard: natural, execute: "UPDATE keyed SET n = :/n WHERE id = :key"'),
+                (0, "warning  handlers.h: guard version needs a condition", 'key: /id, guard: version, execute: "UPDATE keyed SET n = :/n"'),
+                (0, "warning  handlers.h: the key is the transport's id, which covers a redelivery only",
+                 'key: transport-id, execute: "INSERT INTO keyed (id) VALUES (:key)"'),
+                (1, "error SEMEL-0208 handlers.h.execute[0]", 'key: /id, execute: "INSERT INTO nowhere VALUES (:key)"'),
+                (1, "error SEMEL-0208 handlers.h.execute[1]",
+                 'key: /id, execute: [ "INSERT INTO keyed (id) VALUES (:key)", "UPDATE keyed SET m = 1" ]')]:
+            code, findings = self.findings(handler)
+            self.assertEqual(code, expected_code, f"{handler}: {findings}")
+            self.assertTrue(findings.startswith(expected) if expected else findings == "", f"{handler}: {findings}")
+
+
+class Files(ProgramCase):
+    def test_counts_each_message_once_and_keeps_what_is_wrong(self):
+        lines = [b'{"id": "a", "cents": 1}', b'{"id": "a", "cents": 1}', b'{"id": "b", "cents": 2}',
+                 b'{"cents": 3}', b'{"id": "c", "cents"', b'{"id": "\xff", "cents": 4}', b'{"id": "a", "cents": 99}',
+                 b'{"id": "d", "cents": null}', b"", b'{"id": null, "cents": 5}', b'{"id": 1.5, "cents": 5}']
+        config = self.migrated(self.file_config(b"\n".join(lines) + b"\n"))
+        code, output, errors = run("run", config, "--json")
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(json.loads(output), {"received": 10, "fresh": 2, "replays": 1, "set_aside": 7, "handed_back": 0, "unmatched": 0})
+        self.assertEqual(self.rows(), [("a", "1"), ("b", "2")])
+        self.assertEqual(sorted((l["reason"], l["code"]) for l in self.letters(config)), [
+            ("conflict", "SEMEL-0105"), ("exhausted", "SEMEL-0207"), ("malformed", "SEMEL-0103"), ("malformed", "SEMEL-0103"),
+            ("no_key", "SEMEL-0101"), ("no_key", "SEMEL-0101"), ("no_key", "SEMEL-0101")])
+        for decision in ["fresh", "replay", "conflict", "no_key", "malformed", "exhausted"]:
+            self.assertRegex(errors, rf"decision={decision} handler=pay key=\S+ source=events transport_id=events.jsonl:\d+")
+
+        code, output, errors = run("run", config, "--json")
+        self.assertEqual(json.loads(output)["fresh"], 0)
+        self.assertEqual(self.rows(), [("a", "1"), ("b", "2")])
+        self.assertEqual(len(self.letters(config)), 7, "a letter that comes again is the same letter")
+
+        code, output, errors = run("records", config, "--handler", "pay", "--key", "a", "--json")
+        record = json.loads(output)
+        self.assertEqual((record["state"], record["key"], record["source"], record["transport_id"]),
+                         ("completed", "a", "events", "events.jsonl:1"))
+
+    def test_dead_letters_can_be_shown_sent_again_and_dropped(self):
+        config = self.migrated(self.file_config(b'{"id": "a", "cents": null}\n{"cents": 1}\n'))
+        run("run", config)
+        letters = {letter["reason"]: letter["id"] for letter in self.letters(config)}
+        code, output, errors = run("dead-letters", config, "show", letters["exhausted"], "--json")
+        self.assertEqual(json.loads(output)["body"], '{"id": "a", "cents": null}')
+        self.assertIn("{\"id\": \"a\"", run("dead-letters", config, "show", letters["exhausted"])[1])
+        self.assertIn("exhausted", run("dead-letters", config, "list")[1])
+        self.assertEqual(run("dead-letters", config, "retry", letters["exhausted"])[0], 1, "it fails again and waits on")
+        self.store.execute("DROP TABLE effects")
+        self.store.execute("CREATE TABLE effects (id text NOT NULL, cents bigint)")
+        code, output, errors = run("dead-letters", config, "retry", letters["exhausted"])
+        self.assertEqual((code, output), (0, "1 of 1 got through (1 fresh, 0 replays); 0 still wait\n"), errors)
+        self.assertEqual(self.rows(), [("a", "None")])
+        self.assertEqual(run("dead-letters", config, "drop", "--all")[:2], (0, "1 of 1 dropped\n"))
+        self.assertEqual(self.letters(config), [])
+        code, output, _ = run("dead-letters", config, "list", "--resolved", "--json")
+        self.assertEqual(sorted(l["state"] for l in json.loads(output)), ["dropped", "retried"])
+
+    def test_reads_gzip_and_says_where_it_is_torn(self):
+        packed = gzip.compress(b"".join(b'{"id": "%d", "cents": %d}\n' % (i, i) for i in range(100)))
+        config = self.migrated(self.file_config(packed))
+        self.assertEqual(run("run", config)[0], 0)
+        self.assertEqual(len(self.rows()), 100)
+        (self.folder / "events.jsonl").write_bytes(packed[:-20])
+        code, _, errors = run("run", config)
+        self.assertEqual(code, 1)
+        self.assertRegex(errors, r"semel: SEMEL-0307: ")
+
+    def test_batches_write_with_one_statement(self):
+        lines = b"".join(b'{"id": "%d", "cents": %d}\n' % (i % 50, i % 50) for i in range(100))
+        file = self.folder / "events.jsonl"
+        file.write_bytes(lines)
+        config = self.migrated(self.write("semel.yaml", f"""store: {self.store.uri}
+sources: {{ events: {{ file: {file} }} }}
+handlers:
+  pay:
+    from: events
+    key: /id
+    execute_batch: INSERT INTO effects SELECT a.value, b.value FROM json_each(:key) a JOIN json_each(:/cents) b USING (key)
+"""))
+        code, output, errors = run("run", config, "--json")
+        self.assertEqual((code, json.loads(output)["fresh"]), (0, 50), errors)
+        self.assertEqual(len(self.rows()), 50)
+
+    def test_a_missing_file_is_an_error(self):
+        config = self.migrated(self.file_config(b""))
+        (self.folder / "events.jsonl").unlink()
+        code, _, errors = run("run", config)
+        self.assertEqual(code, 1)
+        self.assertRegex(errors, r"semel: SEMEL-0307: .*events\.jsonl")
+
+    def test_json_logs_are_json(self):
+        config = self.migrated(self.file_config(b'{"id": "a\\"\\n=b", "cents": 1}\n', "log: { format: json }\n"))
+        _, _, errors = run("run", config)
+        lines = [json.loads(line) for line in errors.splitlines()]
+        fresh = next(line for line in lines if line.get("decision") == "fresh")
+        self.assertEqual((fresh["handler"], fresh["level"]), ("pay", "info"))
+
+
+class Http(ProgramCase):
+    def start(self):
+        self.port, self.admin = free_port(), free_port()
+        config = self.write("http.yaml", HTTP_CONFIG.format(store=self.store.uri, port=self.port, admin=self.admin))
+        self.env = {"HOOK_SECRET": SECRET}
+        code, _, errors = run("migrate", config, env=self.env)
+        self.assertEqual(code, 0, errors)
+        program = Program("run", config, env=self.env)
+        program.wait_until_it_says("running")
+        self.config = config
+        return program
+
+    def get(self, path):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}{path}") as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def hook(self, body, headers=None):
+        return post(self.port, "/hooks", body, signed(body) if headers is None else headers)
+
+    def test_a_webhook_sent_twice_leaves_one_row_and_gets_its_first_answer(self):
+        program = self.start()
+        body = b'{"id": "in_1", "cents": 4200}'
+        first, second = self.hook(body), self.hook(body)
+        self.assertEqual((first[0], first[2]), (201, '{"id":"in_1","cents":4200}'))
+        self.assertEqual((second[0], second[2]), (first[0], first[2]))
+        self.assertEqual(second[1].get("Idempotent-Replayed"), "true")
+        self.assertEqual(self.rows(), [("in_1", "4200")])
+        self.assertEqual(program.stop(), 0, program.text())
+        self.assertIn("decision=replay handler=pay key=in_1", program.text()[1])
+
+    def test_requests_are_kept_apart_by_principal(self):
+        program = self.start()
+        def order(customer, key, cents):
+            headers = {"Idempotency-Key": key, "X-Customer": customer}
+            return post(self.port, "/orders", json.dumps({"cents": cents}), {k: v for k, v in headers.items() if v})
+        self.assertEqual(order("ann", "k1", 1)[::2], (201, '{"ordered":1}'))
+        self.assertEqual(order("ann", "k1", 1)[::2], (201, '{"ordered":1}'))
+        self.assertEqual(order("bob", "k1", 2)[::2], (201, '{"ordered":2}'))
+        self.assertEqual(order("ann", "k1", 9)[0], 422)
+        self.assertEqual(order("ann", "", 9)[0], 400)
+        self.assertEqual(self.rows(), [("k1", "1"), ("k1", "2")])
+        code, output, errors = run("records", self.config, "--handler", "order", "--key", "k1", "--principal", "bob", "--json", env=self.env)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(json.loads(output)["answer"]["body"], '{"ordered":2}')
+        self.assertEqual(program.stop(), 0)
+
+    def test_bad_input_gets_a_clear_answer_and_loses_nothing(self):
+        program = self.start()
+        good = b'{"id": "in_1", "cents": 1}'
+        cases = [
+            ("wrong signature", good, signed(good, "whsec_other"), 401),
+            ("no signature", good, {}, 401),
+            ("old timestamp", good, signed(good, at=time.time() - 3600), 401),
+            ("over the limit", b'{"id": "' + b"x" * 2000 + b'"}', None, 413),
+            ("malformed", b'{"id": ', None, 202),
+            ("invalid UTF-8", b'{"id": "\xff"}', None, 202),
+            ("no key", b'{"cents": 1}', None, 202),
+        ]
+        for name, body, headers, status in cases:
+            self.assertEqual(self.hook(body, headers)[0], status, name)
+        self.assertEqual(self.rows(), [])
+        self.assertEqual(program.stop(), 0)
+        code, output, _ = run("dead-letters", self.config, "list", "--json", env=self.env)
+        self.assertEqual(sorted(letter["reason"] for letter in json.loads(output)), ["malformed", "malformed", "no_key"])
+
+    def test_health_readiness_and_metrics(self):
+        program = self.start()
+        self.hook(b'{"id": "in_1", "cents": 1}')
+        self.hook(b'{"id": "in_1", "cents": 1}')
+        self.assertEqual(self.get("/healthz"), (200, "alive\n"))
+        self.assertEqual(self.get("/readyz"), (200, "ready\n"))
+        status, text = self.get("/metrics")
+        self.assertIn('semel_messages_total{decision="fresh",handler="pay"} 1', text)
+        self.assertIn('semel_messages_total{decision="replay",handler="pay"} 1', text)
+        self.assertIn('semel_messages_total{decision="conflict",handler="pay"} 0', text)
+        self.assertIn("semel_commit_seconds_count", text)
+        self.assertEqual(self.get("/other")[0], 404)
+        self.assertEqual(program.stop(), 0)
+
+    def test_a_port_in_use_is_an_error(self):
+        program = self.start()
+        code, _, errors = run("run", self.config, env=self.env)
+        self.assertEqual(code, 1)
+        self.assertRegex(errors, r"semel: SEMEL-0301: ")
+        self.assertEqual(program.stop(), 0)
+
+    def test_secrets_never_leak(self):
+        program = self.start()
+        for body in [b'{"id": "in_1", "cents": 1}', b'{"cents": 1}', b"{"]:
+            self.hook(body)
+        self.hook(b"{}", {"Stripe-Signature": "t=1,v1=00"})
+        said = [*self.get("/metrics"), *self.get("/readyz")]
+        program.stop()
+        said += program.text()
+        for arguments in [["check", self.config], ["check", self.config, "--json"], ["dead-letters", self.config, "list"],
+                          ["dead-letters", self.config, "list", "--json"],
+                          ["records", self.config, "--handler", "pay", "--key", "in_1", "--json"]]:
+            said += run(*arguments, env=self.env)
+        away = self.write("away.yaml", (self.config.read_text()).replace(
+            self.store.uri, f"postgresql://shop:{SECRET}@127.0.0.1:1/shop?connect_timeout=1"))
+        for command in ["check", "migrate", "run"]:
+            code, *texts = run(command, away, env=self.env)
+            self.assertEqual(code, 1, texts)
+            said += texts
+        said += run("migrate", f"postgresql://shop:{SECRET}@127.0.0.1:1/shop")
+        said += run("check", self.write("bad.yaml", self.config.read_text().replace("sqlite:", f"mysql://{SECRET}@")), env=self.env)
+        for text in said:
+            self.assertNotIn(SECRET, str(text))
+
+
+class World(ProgramCase):
+    def test_a_store_in_a_read_only_folder_is_an_error_with_its_path(self):
+        folder = self.folder / "locked"
+        folder.mkdir()
+        target = folder / "no" / "shop.db"
+        code, _, errors = run("migrate", f"sqlite:{target}")
+        self.assertEqual(code, 1)
+        self.assertRegex(errors, rf"semel: SEMEL-02\d\d: .*{target}")
+
+    def test_a_locked_database_is_waited_for_and_nothing_is_lost(self):
+        config = self.migrated(self.file_config(b'{"id": "a", "cents": 1}\n'))
+        config.write_text(config.read_text().replace(f"store: {self.store.uri}", f"store: {{ uri: {self.store.uri}, lock_timeout: 50ms }}"))
+        holder = sqlite3.connect(self.store.path, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        program = Program("run", config)
+        program.wait_until_it_says("SEMEL-0205")
+        holder.execute("ROLLBACK")
+        holder.close()
+        self.assertEqual(program.wait(), 0, program.text())
+        self.assertEqual(self.rows(), [("a", "1")])
+
+    def test_a_second_signal_ends_at_once(self):
+        config = self.migrated(self.file_config(b'{"id": "a", "cents": 1}\n'))
+        program = Program("run", config, steps=True)
+        self.assertTrue(program.run_until("handled"))  # it hangs here for ever
+        program.process.terminate()
+        program.wait_until_it_says("stopping")
+        program.process.terminate()
+        self.assertEqual(program.wait(), 1)
+        self.assertEqual(self.rows(), [])
+        self.assertEqual(run("run", config)[0], 0)
+        self.assertEqual(self.rows(), [("a", "1")])
+
+    def test_an_unsafe_setting_is_refused_unless_named(self):
+        config = self.migrated(self.file_config(b""))
+        text = config.read_text()
+        unsafe = "store: {{ uri: {}, synchronous: normal{} }}"
+        config.write_text(text.replace(f"store: {self.store.uri}", unsafe.format(self.store.uri, "")))
+        code, _, errors = run("run", config)
+        self.assertEqual(code, 1)
+        self.assertRegex(errors, "semel: SEMEL-0210: ")
+        config.write_text(text.replace(f"store: {self.store.uri}", unsafe.format(self.store.uri, ", allow_unsafe_durability: true")))
+        self.assertEqual(run("run", config)[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
