@@ -174,7 +174,7 @@ def includes(tree, name):
         quote, target = found.groups()
         if quote == '"':
             sibling = (PurePosixPath(name).parent / target).as_posix()
-            places = [f"src/{target}", f"app/{target}", target, sibling]
+            places = [f"src/{target}", f"app/{target}", sibling]
             yield number, f'"{target}"', next((p for p in places if tree.has(p)), places[0])
         else:
             yield number, f"<{target}>", f"include/{target}" if target.startswith("semel/") else None

@@ -19,7 +19,11 @@ struct Model {
   std::string digits;
   int exponent = 0;
   std::u32string characters;
-  std::vector<std::pair<std::u32string, Model>> members;  ///< elements have no name
+  std::vector<struct Member> members;
+};
+struct Member {
+  std::u32string name;  ///< elements have none
+  Model value;
 };
 
 class Writer {
@@ -35,7 +39,7 @@ class Writer {
     if (kind == Kind::array || kind == Kind::object)
       for (int i = below(5); i > 0; --i) {
         auto name = kind == Kind::object ? characters() + static_cast<char32_t>('0' + i) : U"";
-        model.members.emplace_back(std::move(name), value(depth - 1));
+        model.members.push_back({std::move(name), value(depth - 1)});
       }
     return model;
   }
@@ -49,7 +53,7 @@ class Writer {
   /// Changes one leaf, or one empty container, into something else.
   void change(Model& model) {
     if (!model.members.empty())
-      return change(model.members[static_cast<std::size_t>(below(static_cast<int>(model.members.size())))].second);
+      return change(model.members[static_cast<std::size_t>(below(static_cast<int>(model.members.size())))].value);
     switch (model.kind) {
       case Kind::boolean:
         model.boolean = !model.boolean;

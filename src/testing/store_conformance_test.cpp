@@ -350,7 +350,8 @@ struct MixesUpClaims : FaultySession {
   using FaultySession::FaultySession;
   Result<std::vector<std::optional<Record>>> claim(std::span<const RecordId> ids) override {
     auto found = real_->claim(ids);
-    if (found) std::ranges::stable_partition(*found, [](const auto& record) { return record.has_value(); });
+    if (found)
+      std::stable_partition(found->begin(), found->end(), [](const auto& record) { return record.has_value(); });
     return found;
   }
 };

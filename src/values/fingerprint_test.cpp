@@ -103,7 +103,7 @@ TEST(Fingerprint, TheMembersThatDoNotCountAreLeftOut) {
 TEST(Fingerprint, OfARequestMethodAndPathCount) {
   const FingerprintPolicy request{.parts = Parts::request};
   const auto print_of = [&](std::string method, std::string path, std::string body) {
-    auto delivery = delivery_with(std::move(body));
+    auto delivery = delivery_with(body);
     delivery.attributes = {{":method", std::move(method)}, {":path", std::move(path)}, {"Date", body}};
     return print(request, delivery);
   };
