@@ -21,5 +21,8 @@ void add_dead_letters(CLI::App& program, Action& chosen);
 void add_explain(CLI::App& program, Action& chosen);
 void add_steps(CLI::App& program, Action& chosen);
 void add_completion(CLI::App& program, Action& chosen);
+void add_demo(CLI::App& program, Action& chosen);
+void add_demo_ledger(CLI::App& program, Action& chosen);
+void add_demo_consumer(CLI::App& program, Action& chosen);
 
 }  // namespace semel::app
