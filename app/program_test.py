@@ -242,7 +242,7 @@ handlers:
   pay:
     from: events
     key: /id
-    execute_batch: INSERT INTO effects SELECT a.value, b.value FROM json_each(:key) a JOIN json_each(:/cents) b USING (key)
+    execute_batch: INSERT INTO effects VALUES (:key, :/cents)
 """))
         code, output, errors = run("run", config, "--json")
         self.assertEqual((code, json.loads(output)["fresh"]), (0, 50), errors)

@@ -47,7 +47,7 @@ class SqlSession : public Session {
   virtual Result<Rows> query(std::string_view sql, std::span<const Value> parameters) = 0;
 
   /// Runs one set-based write: each parameter stands for a column with one value a message. On PostgreSQL it is
-  /// bound as an array (`unnest($1::text[])`), on SQLite as a JSON array (`json_each($1)`). Waits; counts rows.
+  /// bound as an array (`unnest($1::text[])`); on SQLite the statement is run for each message. Waits; counts rows.
   virtual Result<std::int64_t> execute_set(std::string_view sql, std::span<const std::vector<Value>> columns) = 0;
 };
 

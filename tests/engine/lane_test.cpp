@@ -375,9 +375,7 @@ TEST_F(LaneStand, ABatchHandlerSeesNoKeyTwiceInOneCall) {
     sizes.push_back(messages.size());
     std::vector<std::vector<Value>> columns(2);
     for (const auto& m : messages) columns[0].push_back(m.at("/id")), columns[1].push_back(m.at("/cents"));
-    work.execute_set(
-        "INSERT INTO effects (id, cents) SELECT a.value, b.value FROM json_each($1) a JOIN json_each($2) b USING (key)",
-        columns);
+    work.execute_set("INSERT INTO effects (id, cents) VALUES ($1, $2)", columns);
     return std::vector<Outcome>{};
   });
   for (const auto* id : {"a", "b", "a", "a", "c"}) script_.deliver(std::string(R"({"id":")") + id + R"(","cents":1})");
@@ -396,9 +394,7 @@ TEST_F(LaneStand, ABrokenMessageInABatchHandlerIsFoundByHalving) {
       if (m.text("/id") == "m13") throw std::runtime_error("broken");
       columns[0].push_back(m.at("/id")), columns[1].push_back(m.at("/cents"));
     }
-    work.execute_set(
-        "INSERT INTO effects (id, cents) SELECT a.value, b.value FROM json_each($1) a JOIN json_each($2) b USING (key)",
-        columns);
+    work.execute_set("INSERT INTO effects (id, cents) VALUES ($1, $2)", columns);
     return std::vector<Outcome>{};
   });
   for (int i = 0; i < 40; ++i) script_.deliver(R"({"id":"m)" + std::to_string(i) + R"(","cents":1})");
@@ -420,7 +416,7 @@ TEST_F(LaneStand, ARejectionInABatchHandlerLeavesTheOthersWritten) {
       else
         outcomes.emplace_back(Answer{});
     }
-    work.execute_set("INSERT INTO effects (id) SELECT value FROM json_each($1)", columns);
+    work.execute_set("INSERT INTO effects (id) VALUES ($1)", columns);
     return outcomes;
   });
   for (const auto* id : {"a", "b", "c"}) script_.deliver(std::string(R"({"id":")") + id + R"("})");

@@ -2,8 +2,6 @@
 
 #include <sqlite3.h>
 
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 
@@ -43,39 +41,6 @@ Result<void> check(const Value& value) {
   return {};
 }
 
-void append_json_string(std::string& out, std::string_view text) {
-  static constexpr std::string_view digits = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += "\\u00";
-      out += digits[static_cast<unsigned char>(c) >> 4];
-      out += digits[static_cast<unsigned char>(c) & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
-
-template <class Number>
-void append_number(std::string& out, Number number) {
-  std::array<char, 32> text;
-  out.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr);
-}
-
-void append_json(std::string& out, const Value& value) {
-  if (const auto* truth = std::get_if<bool>(&value)) return void(out += *truth ? "true" : "false");
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) return append_number(out, *integer);
-  if (const auto* number = std::get_if<double>(&value)) return append_number(out, *number);
-  if (const auto* text = std::get_if<std::string>(&value)) return append_json_string(out, *text);
-  if (const auto* decimal = std::get_if<Decimal>(&value)) return append_json_string(out, decimal->digits);
-  out += "null";
-}
-
 }  // namespace
 
 Result<void> bind_value(sqlite3_stmt* statement, int index, const Value& value) {
@@ -102,20 +67,6 @@ Value read_value(sqlite3_stmt* statement, int column) {
     default:
       return nullptr;
   }
-}
-
-Result<std::string> json_array(std::span<const Value> column) {
-  std::string out = "[";
-  for (const Value& value : column) {
-    if (auto checked = check(value); !checked) return checked.error();
-    if (const auto* number = std::get_if<double>(&value); number && std::isinf(*number))
-      return fix_call(ErrorCode::bad_value, "an infinite number in a set-based write; JSON cannot hold it");
-    if (std::holds_alternative<Blob>(value))
-      return fix_call(ErrorCode::bad_value, "bytes in a set-based write; send them as hex text, or write row by row");
-    if (out.size() > 1) out += ',';
-    append_json(out, value);
-  }
-  return out + "]";
 }
 
 }  // namespace semel::sqlite

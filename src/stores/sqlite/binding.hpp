@@ -22,8 +22,4 @@ Result<void> bind_value(sqlite3_stmt* statement, int index, const Value& value);
 /// INTEGER as int64, REAL as double, TEXT as string, BLOB as Blob, NULL as nullptr.
 Value read_value(sqlite3_stmt* statement, int column);
 
-/// The column as a JSON array for json_each. A Decimal becomes a string, so that no digit is lost. Errors: bad_value
-/// as above, for an infinite double, and for a Blob, which JSON cannot hold.
-Result<std::string> json_array(std::span<const Value> column);
-
 }  // namespace semel::sqlite

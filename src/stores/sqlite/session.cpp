@@ -182,17 +182,22 @@ Result<Rows> LaneSession::read_all(Statement& statement) {
   }
 }
 
+/// A statement a row: there are no round trips to save here, and SQLite has no arrays.
 Result<std::int64_t> LaneSession::execute_set(std::string_view sql, std::span<const std::vector<Value>> columns) {
   if (auto ready = usable(); !ready) return ready.error();
-  std::vector<Value> arrays;
-  for (const auto& column : columns) {
-    if (column.size() != columns.front().size())
+  const std::size_t rows = columns.empty() ? 0 : columns.front().size();
+  for (const auto& column : columns)
+    if (column.size() != rows)
       return fail_handler(fix_call(ErrorCode::bad_value, "the columns of a set-based write differ in length"));
-    auto array = json_array(column);
-    if (!array) return fail_handler(std::move(array).error());
-    arrays.emplace_back(std::move(*array));
+  std::int64_t changed = 0;
+  std::vector<Value> row(columns.size());
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t column = 0; column < columns.size(); ++column) row[column] = columns[column][i];
+    const auto written = execute_counted(sql, row);
+    if (!written) return written;
+    changed += *written;
   }
-  return execute_counted(sql, arrays);
+  return changed;
 }
 
 }  // namespace
