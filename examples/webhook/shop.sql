@@ -1,0 +1,1 @@
+CREATE TABLE payments (id TEXT PRIMARY KEY, cents INTEGER NOT NULL);
