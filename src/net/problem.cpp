@@ -37,7 +37,7 @@ constexpr std::array table{
     ProblemKind{Problem::overloaded, 503, "overloaded", "Too many requests are waiting"},
     ProblemKind{Problem::stopping, 503, "stopping", "The service is stopping"},
     ProblemKind{Problem::answer_late, 503, "answer-late", "Still being worked on; ask again with the same key"},
-    ProblemKind{Problem::try_again, 503, "try-again", "Not done; ask again with the same key"},
+    ProblemKind{Problem::try_again, 503, "try-again", "Not finished; ask again with the same key"},
     ProblemKind{Problem::failed, 500, "failed", "Not done"},
 };
 
