@@ -175,7 +175,7 @@ def includes(tree, name):
         if quote == '"':
             sibling = (PurePosixPath(name).parent / target).as_posix()
             places = [f"src/{target}", f"app/{target}", sibling]
-            yield number, f'"{target}"', next((p for p in places if tree.has(p)), places[0])
+            yield number, f'"{target}"', next((p for p in places if tree.has(p) or tree.has(p + ".in")), places[0])
         else:
             yield number, f"<{target}>", f"include/{target}" if target.startswith("semel/") else None
 
@@ -199,7 +199,7 @@ def rule_layers(tree):
                     yield from foreign_findings(layer, name, line, spelled)
             elif is_for_tests(tree, target) and not is_for_tests(tree, name):
                 yield Finding(name, line, f"{spelled} is for tests; shipped code may not include it")
-            elif not tree.has(target):
+            elif not tree.has(target) and not tree.has(target + ".in"):
                 yield Finding(name, line, f"{spelled} names no file; include ours by its path below src, or <semel/…>")
             elif not layers.allows(name, target):
                 yield Finding(name, line, f"layer {layer.name} may not include {spelled}; move what is needed to a "

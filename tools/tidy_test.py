@@ -173,6 +173,10 @@ class Tidy(unittest.TestCase):
     def test_a_source_may_open_with_its_own_header(self):
         self.assertEqual(broken({"src/base/digest.cpp": '#include "base/digest.hpp"\n'}), [])
 
+    def test_a_header_may_be_made_from_a_template(self):
+        self.assertEqual(broken({"app/version.hpp.in": "", "app/main.cpp": '// Main.\n#include "version.hpp"\n',
+                                 "README.md": "# Semel\n"}), [])
+
     def test_a_function_of_the_longest_length_passes(self):
         self.assertEqual(broken({"app/main.cpp": function_of(60), "README.md": "# Semel\n"}), [])
 
