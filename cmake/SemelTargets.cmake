@@ -36,6 +36,9 @@ function(semel_compile_options target)
     target_compile_options(${target} PUBLIC -fsanitize=${SEMEL_SANITIZE} -fno-sanitize-recover=all
                            -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${SEMEL_SANITIZE})
+    if(SEMEL_SANITIZE MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+      target_compile_options(${target} PRIVATE -Wno-tsan)  # Asio's fences, about which g++ can do nothing
+    endif()
   endif()
 endfunction()
 
