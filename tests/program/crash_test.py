@@ -81,11 +81,6 @@ class Crash(Case):
         self.assertEqual(counts, {m["id"]: 1 for m in GOOD})
         self.assertTrue(seen, f"the scenario never reached step {step}")
 
-    def dead_letters(self, config):
-        code, output, errors = run("dead-letters", config, "list", "--json")
-        self.assertEqual(code, 0, errors)
-        return sorted(letter["reason"] for letter in json.loads(output))
-
     def test_kill_at_every_step_reading_a_file(self):
         for kind in DATABASES:
             for step in steps():

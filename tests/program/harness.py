@@ -1,5 +1,6 @@
 """The shipped program under test: started, stepped, killed; and the databases whose rows are counted."""
 
+import functools
 import http.client
 import json
 import os
@@ -45,6 +46,7 @@ class Program:
         self._said = threading.Condition()
         self._readers = [threading.Thread(target=self._read_errors), threading.Thread(target=self._read_output)]
         self.output = []
+        self._pump = None
         for reader in self._readers:
             reader.start()
 
@@ -93,8 +95,8 @@ class Program:
             while self.next_step() is not None:
                 self.release()
         self.release()
-        thread = threading.Thread(target=pump, daemon=True)
-        thread.start()
+        self._pump = threading.Thread(target=pump, daemon=True)
+        self._pump.start()
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
@@ -106,7 +108,7 @@ class Program:
 
     def wait(self):
         code = self.process.wait()
-        for reader in self._readers:
+        for reader in [*self._readers, *([self._pump] if self._pump else [])]:
             reader.join()
         for stream in (self.process.stdout, self.process.stderr, self.steps):
             if stream:
@@ -204,6 +206,69 @@ class Case(unittest.TestCase):
         code, _, errors = run("migrate", config)
         self.assertEqual(code, 0, errors)
         return config
+
+    def serve(self, config, steps=False):
+        """A program that answers HTTP, on a database that was migrated."""
+        program = Program("run", config, steps=steps)
+        self.addCleanup(lambda: program.process.poll() is None and program.kill())
+        program.wait_until_it_says("listening")
+        return program
+
+    def ended(self, *programs):
+        for program in programs:
+            self.assertEqual(program.stop(), 0, program.text())
+
+    def dead_letters(self, config):
+        """Their reasons, sorted."""
+        code, output, errors = run("dead-letters", config, "list", "--json")
+        self.assertEqual(code, 0, errors)
+        return sorted(letter["reason"] for letter in json.loads(output))
+
+
+def on_every_store(test):
+    """Makes `test(self, database)` a test that runs once for each kind of database."""
+
+    @functools.wraps(test)
+    def on_each(self):
+        for kind in DATABASES:
+            with self.subTest(store=kind.name):
+                test(self, self.database(kind))
+
+    return on_each
+
+
+class Asked(threading.Thread):
+    """A call that runs by itself; `answer` waits for what it returns."""
+
+    def __init__(self, function, *arguments):
+        super().__init__()
+        self.call = lambda: function(*arguments)
+        self.result = None
+        self.failure = None
+        self.start()
+
+    def run(self):
+        try:
+            self.result = self.call()
+        except Exception as failure:  # told where it is asked for
+            self.failure = failure
+
+    def answer(self):
+        self.join()
+        if self.failure:
+            raise self.failure
+        return self.result
+
+
+def all_at_once(calls):
+    """Calls each in a thread of its own, all released at one moment; returns what they return, in order."""
+    together = threading.Barrier(len(calls))
+
+    def one(call):
+        together.wait()
+        return call()
+
+    return [asked.answer() for asked in [Asked(one, call) for call in calls]]
 
 
 def post(port, path, body, headers=None, timeout=60):
