@@ -96,7 +96,7 @@ class Usage(ProgramCase):
 
     def test_help_has_examples_for_every_command(self):
         code, output, _ = run("--help")
-        commands = ["run", "check", "migrate", "records", "dead-letters", "explain", "steps", "completion"]
+        commands = ["run", "check", "migrate", "records", "dead-letters", "explain", "steps", "demo", "completion"]
         for command in commands:
             self.assertIn(f"  {command} ", output)
             self.assertRegex(run(command, "--help")[1], rf"Examples?:\n +.*(semel {command})")
@@ -109,6 +109,7 @@ class Usage(ProgramCase):
             for command in ["run", "check", "dead-letters"]:
                 self.assertIn(command, output)
             self.assertNotIn("probe-fd", output)
+            self.assertNotIn("demo-ledger", output)
 
     def test_every_mistake_is_printed_with_its_place(self):
         bad = self.write("bad.yaml", "stroe: sqlite:x\nsources: { a: { file: x } }\nhandlers:\n  h:\n    from: b\n    key: id\n    execute: SELECT 1\n")

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <vector>
 
 #include "commands/commands.hpp"
 #include "output.hpp"
@@ -9,9 +10,14 @@
 namespace semel::app {
 namespace {
 
+/// All but the hidden ones.
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
+}
+
 std::string words_of(const CLI::App& app) {
   std::string words;
-  for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const auto* sub : commands_of(app)) {
     words += (words.empty() ? "" : " ") + sub->get_name();
   }
   for (const auto* option : app.get_options()) {
@@ -24,7 +30,7 @@ std::string words_of(const CLI::App& app) {
 /// bash, and zsh through its bashcompinit.
 std::string bash_script(const CLI::App& program) {
   std::string cases;
-  for (const auto* sub : program.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const auto* sub : commands_of(program)) {
     cases += "    " + sub->get_name() + ") words=\"" + words_of(*sub) + "\" ;;\n";
   }
   return "_semel() {\n"
@@ -47,7 +53,7 @@ std::string zsh_script(const CLI::App& program) {
 
 std::string fish_script(const CLI::App& program) {
   std::string script;
-  for (const auto* sub : program.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const auto* sub : commands_of(program)) {
     script +=
         "complete -c semel -n __fish_use_subcommand -a " + sub->get_name() + " -d '" + sub->get_description() + "'\n";
     for (const auto* option : sub->get_options()) {
