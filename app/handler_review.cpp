@@ -48,9 +48,7 @@ bool has_words(const std::string& sql, const std::vector<std::string>& wanted) {
 const char* guard_sentence(Guard guard) {
   switch (guard) {
     case Guard::record:
-      return "guard record: a record row of the key commits together with the effect; a replay changes nothing and "
-             "gets "
-             "the first answer";
+      return "guard record: a record of the key commits together with the effect; a replay gets the first answer";
     case Guard::unique:
       return "guard unique: the table's own unique key decides; where the first statement inserts no row it is a "
              "replay, "
@@ -87,14 +85,14 @@ std::string fingerprint_sentence(const HandlerOptions& options) {
   using Parts = FingerprintPolicy::Parts;
   std::string pointers;
   for (const auto& pointer : options.fingerprint.pointers) pointers += (pointers.empty() ? "" : ", ") + pointer;
-  const std::string conflict = "; the same key with another one is a conflict and is set aside";
+  const std::string conflict = "; another one under the same key is a conflict";
   switch (options.fingerprint.parts) {
     case Parts::automatic:
       if (options.key_is_event_id) return "fingerprint: none for a verified sender, else the body" + conflict;
       if (options.key.parts().size() == 1 && options.key.parts().front().from == From::transport_id) {
         return "fingerprint: none";
       }
-      return "fingerprint: the body, and for requests the method and path too" + conflict;
+      return "fingerprint: the body, for requests with method and path" + conflict;
     case Parts::none:
       return "fingerprint: none; two events that share a key by mistake are not noticed";
     case Parts::body:

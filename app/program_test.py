@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "program"))
-from harness import Case, Program, SqliteDatabase, free_port, post, run  # noqa: E402
+from harness import Case, PostgresDatabase, Program, SqliteDatabase, free_port, post, run  # noqa: E402
 
 SECRET = "whsec_never_shown_4711"
 FILE_CONFIG = """store: {store}
@@ -29,8 +29,17 @@ handlers:
 """
 HTTP_CONFIG = """store: {store}
 sources:
-  hooks: {{ http: {{ listen: "127.0.0.1:{port}", path: /hooks, limits: {{ body_bytes: 1KiB }}, verify: {{ stripe: {{ secrets: [ "${{HOOK_SECRET}}" ] }} }} }} }}
-  orders: {{ http: {{ listen: "127.0.0.1:{port}", path: /orders, requests: {{ principal: {{ header: X-Customer }} }} }} }}
+  hooks:
+    http:
+      listen: "127.0.0.1:{port}"
+      path: /hooks
+      limits: {{ body_bytes: 1KiB }}
+      verify: {{ stripe: {{ secrets: [ "${{HOOK_SECRET}}" ] }} }}
+  orders:
+    http:
+      listen: "127.0.0.1:{port}"
+      path: /orders
+      requests: {{ principal: {{ header: X-Customer }} }}
 handlers:
   pay:
     from: hooks
@@ -74,12 +83,12 @@ class Usage(ProgramCase):
     def test_exit_codes(self):
         config = self.file_config(b"")
         bad = self.write("bad.yaml", "store: sqlite:x\nhandler: 1\n")
-        nowhere = self.write("nowhere.yaml", FILE_CONFIG.format(store="sqlite:/nowhere/x.db", file=self.folder / "events.jsonl"))
+        nowhere = self.write("nowhere.yaml", config.read_text().replace(self.store.uri, "sqlite:/nowhere/x.db"))
         for expected, arguments in [
                 (0, ["--version"]), (0, ["--help"]), (0, ["run", "--help"]), (0, ["steps"]), (0, ["explain", "203"]),
                 (2, []), (2, ["fly"]), (2, ["run"]), (2, ["run", config, "--fast"]), (2, ["explain", "SEMEL-9999"]),
-                (2, ["completion", "powershell"]), (2, ["dead-letters", config]), (2, ["dead-letters", config, "retry"]),
-                (2, ["dead-letters", config, "list", "--reason", "bored"]),
+                (2, ["completion", "powershell"]), (2, ["dead-letters", config]),
+                (2, ["dead-letters", config, "retry"]), (2, ["dead-letters", config, "list", "--reason", "bored"]),
                 (3, ["run", bad]), (3, ["check", bad]), (3, ["migrate", bad]), (3, ["run", self.folder / "none.yaml"]),
                 (1, ["run", nowhere]), (1, ["check", nowhere]), (1, ["migrate", nowhere]),
                 (1, ["run", config]),  # not migrated
@@ -112,7 +121,14 @@ class Usage(ProgramCase):
             self.assertNotIn("demo-ledger", output)
 
     def test_every_mistake_is_printed_with_its_place(self):
-        bad = self.write("bad.yaml", "stroe: sqlite:x\nsources: { a: { file: x } }\nhandlers:\n  h:\n    from: b\n    key: id\n    execute: SELECT 1\n")
+        bad = self.write("bad.yaml", """stroe: sqlite:x
+sources: { a: { file: x } }
+handlers:
+  h:
+    from: b
+    key: id
+    execute: SELECT 1
+""")
         code, output, errors = run("check", bad)
         self.assertEqual(errors.splitlines(), [
             f'semel: SEMEL-0403: {bad}:1:1: "store" is missing: sqlite:path, or postgresql://user@host/database',
@@ -135,8 +151,8 @@ class Check(ProgramCase):
 handler pay
   takes messages from events
   key: the body's /id
-  guard record: a record row of the key commits together with the effect; a replay changes nothing and gets the first answer
-  fingerprint: the body, and for requests the method and path too; the same key with another one is a conflict and is set aside
+  guard record: a record of the key commits together with the effect; a replay gets the first answer
+  fingerprint: the body, for requests with method and path; another one under the same key is a conflict
   a record is kept for 30d
 
 ready to run
@@ -145,12 +161,16 @@ ready to run
     def findings(self, handler):
         file = self.folder / "events.jsonl"
         file.write_bytes(b"")
-        config = self.write("semel.yaml", f"store: {self.store.uri}\nsources: {{ events: {{ file: {file} }} }}\nhandlers:\n  h: {{ from: events, {handler} }}\n")
+        config = self.write("semel.yaml", f"""store: {self.store.uri}
+sources: {{ events: {{ file: {file} }} }}
+handlers:
+  h: {{ from: events, {handler} }}
+""")
         run("migrate", config)
         code, output, errors = run("check", config, "--json")
         review = json.loads(output)
         self.assertEqual(review["ready"], code == 0, errors)
-        return code, " | ".join(f["severity"] + " " + f.get("code", "") + " " + f["message"] for f in review["findings"])
+        return code, " | ".join(f'{f["severity"]} {f.get("code", "")} {f["message"]}' for f in review["findings"])
 
     def test_finds_what_does_not_fit(self):
         self.store.execute("CREATE TABLE keyed (id text PRIMARY KEY, n int)")
@@ -160,14 +180,17 @@ ready to run
         for expected_code, expected, handler in [
                 (0, "", unique.format("keyed")),
                 (0, "", unique.format("indexed")),
-                (1, "error SEMEL-0404 handlers.h: guard unique, but the table effects has no primary key and no unique index",
+                (1, "error SEMEL-0404 handlers.h: guard unique, but the table effects has no primary key and no unique",
                  unique.format("effects")),
-                (0, "warning  handlers.h: guard unique needs INSERT", 'key: /id, guard: unique, execute: "INSERT INTO keyed (id) VALUES (:key)"'),
+                (0, "warning  handlers.h: guard unique needs INSERT",
+                 'key: /id, guard: unique, execute: "INSERT INTO keyed (id) VALUES (:key)"'),
                 (0, "warning  handlers.h: guard natural with a value that counts on itself",
                  'key: /id, guard: natural, execute: "UPDATE keyed SET n = n + 1 WHERE id = :key"'),
-                (0, "warning  handlers.h: guard natural with a plain INSERT", 'key: /id, guard: natural, execute: "INSERT INTO keyed (id) VALUES (:key)"'),
+                (0, "warning  handlers.h: guard natural with a plain INSERT",
+                 'key: /id, guard: natural, execute: "INSERT INTO keyed (id) VALUES (:key)"'),
                 (0, "", 'key: /id, guard: natural, execute: "UPDATE keyed SET n = :/n WHERE id = :key"'),
-                (0, "warning  handlers.h: guard version needs a condition", 'key: /id, guard: version, execute: "UPDATE keyed SET n = :/n"'),
+                (0, "warning  handlers.h: guard version needs a condition",
+                 'key: /id, guard: version, execute: "UPDATE keyed SET n = :/n"'),
                 (0, "warning  handlers.h: the key is the transport's id, which covers a redelivery only",
                  'key: transport-id, execute: "INSERT INTO keyed (id) VALUES (:key)"'),
                 (1, "error SEMEL-0208 handlers.h.execute[0]", 'key: /id, execute: "INSERT INTO nowhere VALUES (:key)"'),
@@ -178,6 +201,35 @@ ready to run
             self.assertTrue(findings.startswith(expected) if expected else findings == "", f"{handler}: {findings}")
 
 
+class CheckPostgres(Case):
+    def test_asks_the_database_what_it_thinks_of_each_handler(self):
+        store = self.database(PostgresDatabase)
+        unique = "INSERT INTO {} VALUES (:key, :/n) ON CONFLICT DO NOTHING"
+        store.execute("CREATE TABLE keyed (id text PRIMARY KEY, n bigint)")
+        self.write("events.jsonl", "")
+        config = self.write("semel.yaml", f"""store: {store.uri}
+sources: {{ events: {{ file: {self.folder}/events.jsonl }} }}
+handlers:
+  good: {{ from: events, key: /id, guard: unique, execute: "{unique.format('keyed')}" }}
+  batch:
+    from: events
+    key: /id
+    execute_batch: INSERT INTO effects SELECT * FROM unnest(:key::text[], :/n::bigint[])
+  unguarded: {{ from: events, key: /id, guard: unique, execute: "{unique.format('effects')}" }}
+  broken: {{ from: events, key: /id, execute: "INSERT INTO keyed (idd) VALUES (:key)" }}
+""")
+        code, output, _ = run("check", config, "--json")
+        codes = [f["code"] for f in json.loads(output)["findings"] if "code" in f]
+        self.assertEqual((code, codes[:1]), (1, ["SEMEL-0211"]))
+        self.assertEqual(run("migrate", config)[0], 0)
+        code, output, _ = run("check", config, "--json")
+        errors = [(f["code"], f["message"]) for f in json.loads(output)["findings"] if f["severity"] == "error"]
+        self.assertEqual((code, [error[0] for error in errors]), (1, ["SEMEL-0404", "SEMEL-0208"]), errors)
+        self.assertIn("handlers.unguarded: guard unique, but the table effects has no primary key", errors[0][1])
+        self.assertIn("handlers.broken.execute[0]", errors[1][1])
+        self.assertEqual(store.execute("SELECT count(*) FROM keyed"), [("0",)], "nothing was run")
+
+
 class Files(ProgramCase):
     def test_counts_each_message_once_and_keeps_what_is_wrong(self):
         lines = [b'{"id": "a", "cents": 1}', b'{"id": "a", "cents": 1}', b'{"id": "b", "cents": 2}',
@@ -186,13 +238,15 @@ class Files(ProgramCase):
         config = self.migrated(self.file_config(b"\n".join(lines) + b"\n"))
         code, output, errors = run("run", config, "--json")
         self.assertEqual(code, 0, errors)
-        self.assertEqual(json.loads(output), {"received": 10, "fresh": 2, "replays": 1, "set_aside": 7, "handed_back": 0, "unmatched": 0})
+        self.assertEqual(json.loads(output), {"received": 10, "fresh": 2, "replays": 1, "set_aside": 7,
+                                              "handed_back": 0, "unmatched": 0})
         self.assertEqual(self.rows(), [("a", "1"), ("b", "2")])
         self.assertEqual(sorted((l["reason"], l["code"]) for l in self.letters(config)), [
-            ("conflict", "SEMEL-0105"), ("exhausted", "SEMEL-0207"), ("malformed", "SEMEL-0103"), ("malformed", "SEMEL-0103"),
-            ("no_key", "SEMEL-0101"), ("no_key", "SEMEL-0101"), ("no_key", "SEMEL-0101")])
+            ("conflict", "SEMEL-0105"), ("exhausted", "SEMEL-0207"), ("malformed", "SEMEL-0103"),
+            ("malformed", "SEMEL-0103"), ("no_key", "SEMEL-0101"), ("no_key", "SEMEL-0101"), ("no_key", "SEMEL-0101")])
         for decision in ["fresh", "replay", "conflict", "no_key", "malformed", "exhausted"]:
-            self.assertRegex(errors, rf"decision={decision} handler=pay key=\S+ source=events transport_id=events.jsonl:\d+")
+            self.assertRegex(
+                errors, rf"decision={decision} handler=pay key=\S+ source=events transport_id=events.jsonl:\d+")
 
         code, output, errors = run("run", config, "--json")
         self.assertEqual(json.loads(output)["fresh"], 0)
@@ -212,7 +266,8 @@ class Files(ProgramCase):
         self.assertEqual(json.loads(output)["body"], '{"id": "a", "cents": null}')
         self.assertIn("{\"id\": \"a\"", run("dead-letters", config, "show", letters["exhausted"])[1])
         self.assertIn("exhausted", run("dead-letters", config, "list")[1])
-        self.assertEqual(run("dead-letters", config, "retry", letters["exhausted"])[0], 1, "it fails again and waits on")
+        code, _, _ = run("dead-letters", config, "retry", letters["exhausted"])
+        self.assertEqual(code, 1, "it fails again and waits on")
         self.store.execute("DROP TABLE effects")
         self.store.execute("CREATE TABLE effects (id text NOT NULL, cents bigint)")
         code, output, errors = run("dead-letters", config, "retry", letters["exhausted"])
@@ -308,7 +363,8 @@ class Http(ProgramCase):
         self.assertEqual(order("ann", "k1", 9)[0], 422)
         self.assertEqual(order("ann", "", 9)[0], 400)
         self.assertEqual(self.rows(), [("k1", "1"), ("k1", "2")])
-        code, output, errors = run("records", self.config, "--handler", "order", "--key", "k1", "--principal", "bob", "--json", env=self.env)
+        code, output, errors = run("records", self.config, "--handler", "order", "--key", "k1", "--principal", "bob",
+                                   "--json", env=self.env)
         self.assertEqual(code, 0, errors)
         self.assertEqual(json.loads(output)["answer"]["body"], '{"ordered":2}')
         self.assertEqual(program.stop(), 0)
@@ -330,7 +386,8 @@ class Http(ProgramCase):
         self.assertEqual(self.rows(), [])
         self.assertEqual(program.stop(), 0)
         code, output, _ = run("dead-letters", self.config, "list", "--json", env=self.env)
-        self.assertEqual(sorted(letter["reason"] for letter in json.loads(output)), ["malformed", "malformed", "no_key"])
+        reasons = sorted(letter["reason"] for letter in json.loads(output))
+        self.assertEqual(reasons, ["malformed", "malformed", "no_key"])
 
     def test_health_readiness_and_metrics(self):
         program = self.start()
@@ -361,7 +418,8 @@ class Http(ProgramCase):
         said = [*self.get("/metrics"), *self.get("/readyz")]
         program.stop()
         said += program.text()
-        for arguments in [["check", self.config], ["check", self.config, "--json"], ["dead-letters", self.config, "list"],
+        for arguments in [["check", self.config], ["check", self.config, "--json"],
+                          ["dead-letters", self.config, "list"],
                           ["dead-letters", self.config, "list", "--json"],
                           ["records", self.config, "--handler", "pay", "--key", "in_1", "--json"]]:
             said += run(*arguments, env=self.env)
@@ -372,7 +430,8 @@ class Http(ProgramCase):
             self.assertEqual(code, 1, texts)
             said += texts
         said += run("migrate", f"postgresql://shop:{SECRET}@127.0.0.1:1/shop")
-        said += run("check", self.write("bad.yaml", self.config.read_text().replace("sqlite:", f"mysql://{SECRET}@")), env=self.env)
+        bad = self.write("bad.yaml", self.config.read_text().replace("sqlite:", f"mysql://{SECRET}@"))
+        said += run("check", bad, env=self.env)
         for text in said:
             self.assertNotIn(SECRET, str(text))
 
@@ -388,7 +447,8 @@ class World(ProgramCase):
 
     def test_a_locked_database_is_waited_for_and_nothing_is_lost(self):
         config = self.migrated(self.file_config(b'{"id": "a", "cents": 1}\n'))
-        config.write_text(config.read_text().replace(f"store: {self.store.uri}", f"store: {{ uri: {self.store.uri}, lock_timeout: 50ms }}"))
+        impatient = f"store: {{ uri: {self.store.uri}, lock_timeout: 50ms }}"
+        config.write_text(config.read_text().replace(f"store: {self.store.uri}", impatient))
         holder = sqlite3.connect(self.store.path, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
         program = Program("run", config)
@@ -418,7 +478,8 @@ class World(ProgramCase):
         code, _, errors = run("run", config)
         self.assertEqual(code, 1)
         self.assertRegex(errors, "semel: SEMEL-0210: ")
-        config.write_text(text.replace(f"store: {self.store.uri}", unsafe.format(self.store.uri, ", allow_unsafe_durability: true")))
+        named = unsafe.format(self.store.uri, ", allow_unsafe_durability: true")
+        config.write_text(text.replace(f"store: {self.store.uri}", named))
         self.assertEqual(run("run", config)[0], 0)
 
 

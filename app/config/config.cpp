@@ -26,7 +26,8 @@ void read_admin(Reading& reading, Fields& top, Config& config) {
   Fields fields(reading, *place);
   config.admin = AdminConfig{};
   if (const auto listen = fields.require("listen", "an address and a port, such as 127.0.0.1:9090")) {
-    if (const auto address = read_address(reading, *listen)) config.admin = AdminConfig{address->host, address->port, true};
+    if (const auto address = read_address(reading, *listen))
+      config.admin = AdminConfig{address->host, address->port, true};
   }
   fields.finish();
 }

@@ -33,9 +33,10 @@ std::vector<std::string> mistakes_of(const std::string& text) {
   return lines;
 }
 
-constexpr auto issue_example = R"(store: postgresql:///shop
+constexpr auto usual_example = R"(store: postgresql:///shop
 sources:
-  stripe: { http: { listen: 127.0.0.1:8080, path: /webhooks/stripe, verify: { stripe: { secrets: [ "${STRIPE_SECRET}" ] } } } }
+  stripe:
+    http: { listen: 127.0.0.1:8080, path: /webhooks/stripe, verify: { stripe: { secrets: [ "${STRIPE_SECRET}" ] } } }
 handlers:
   record-invoice:
     from: stripe
@@ -47,8 +48,8 @@ handlers:
 )";
 
 TEST(Config, reads_the_example) {
-  const auto loaded = read(issue_example);
-  ASSERT_THAT(mistakes_of(issue_example), IsEmpty());
+  const auto loaded = read(usual_example);
+  ASSERT_THAT(mistakes_of(usual_example), IsEmpty());
   const auto& config = *loaded.config;
   EXPECT_EQ(std::get<postgres::Options>(config.store).connection, "postgresql:///shop");
   ASSERT_EQ(config.listeners.size(), 1u);
@@ -95,7 +96,8 @@ sources:
         answer_deadline: 20s
         connections: 10
         queued: 20
-      verify: { hmac: { secrets: [ "${STRIPE_SECRET}" ], header: X-Sign, prefix: "v1=", digest: sha512, encoding: base64 } }
+      verify:
+        hmac: { secrets: [ "${STRIPE_SECRET}" ], header: X-Sign, prefix: "v1=", digest: sha512, encoding: base64 }
   orders:
     http: { listen: "[::1]:8443", path: /orders, requests: { principal: { header: X-Customer } } }
   backlog:
@@ -171,7 +173,7 @@ TEST(Config, reads_every_field) {
   EXPECT_EQ(config.log.format, LogConfig::Format::json);
 }
 
-/// `issue_example` with one line replaced, and what is then wrong with it.
+/// `usual_example` with one line replaced, and what is then wrong with it.
 struct Replaced {
   const char* from;
   const char* to;
@@ -184,100 +186,102 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
+const Replaced replaced_lines[] = {
+    {"    key: /data",
+     "    kee: /data",
+     {"SEMEL-0403 semel.yaml:7:5: handlers.record-invoice: \"key\" is missing: what names the event: /json/pointer, "
+      "header:Name, transport-id, or a list of these",
+      "SEMEL-0402 semel.yaml:9:5: handlers.record-invoice.kee: unknown field; did you mean \"key\"?"}},
+    {"key: /data/object/id",
+     "key: data/object/id",
+     {"SEMEL-0406 semel.yaml:9:10: handlers.record-invoice.key: \"data/object/id\" is no key expression: it is none "
+      "of the known forms. Write a JSON Pointer such as \"/id\", \"header:Name\" or \"transport-id\"."}},
+    {"key: /data/object/id",
+     "key: header:X-Request-Id",
+     {"SEMEL-0408 semel.yaml:9:10: handlers.record-invoice.key: \"X-Request-Id\" names no event: proxies make a new "
+      "one for every attempt"}},
+    {"key: /data/object/id",
+     "key: [ /id, header:stripe-signature ]",
+     {"SEMEL-0408 semel.yaml:9:17: handlers.record-invoice.key[1]: \"stripe-signature\" names no event: it is made "
+      "anew "
+      "for every attempt"}},
+    {"key: /data/object/id",
+     "key: /a\n    key: /b",
+     {"SEMEL-0401 semel.yaml:10:5: handlers.record-invoice.key: is there twice; the first is on line 9"}},
+    {"key: /data/object/id", "key:", {"SEMEL-0404 semel.yaml:9:5: handlers.record-invoice.key: has no value"}},
+    {"from: stripe",
+     "from: stirpe",
+     {"SEMEL-0407 semel.yaml:7:11: handlers.record-invoice.from: there is no source \"stirpe\"; did you mean "
+      "\"stripe\"?"}},
+    {"${STRIPE_SECRET}",
+     "${STRIPE_SECRETS}",
+     {"SEMEL-0405 semel.yaml:4:92: sources.stripe.http.verify.stripe.secrets[0]: the environment variable "
+      "STRIPE_SECRETS is not set"}},
+    {"\"${STRIPE_SECRET}\"",
+     "\"${EMPTY}\"",
+     {"SEMEL-0405 semel.yaml:4:92: sources.stripe.http.verify.stripe.secrets[0]: the secret is empty"}},
+    {"\"${STRIPE_SECRET}\"",
+     "{ file: /nowhere/secret }",
+     {"SEMEL-0405 semel.yaml:4:100: sources.stripe.http.verify.stripe.secrets[0].file: cannot read the file "
+      "/nowhere/secret"}},
+    {"listen: 127.0.0.1:8080",
+     "listen: localhost",
+     {"SEMEL-0404 semel.yaml:4:21: sources.stripe.http.listen: must be an address and a port, such as 127.0.0.1:8080 "
+      "or "
+      "[::1]:8080, not \"localhost\""}},
+    {"verify: { stripe: ",
+     "verify: { stripes: ",
+     {"SEMEL-0402 semel.yaml:4:71: sources.stripe.http.verify.stripes: unknown field; did you mean \"stripe\"?"}},
+    {"verify: { stripe: { secrets: [ \"${STRIPE_SECRET}\" ] } }",
+     "requests: {}",
+     {"SEMEL-0403 semel.yaml:4:71: sources.stripe.http.requests: \"principal\" is missing: say on whose behalf a "
+      "caller "
+      "asks: { header: Name } that a trusted proxy sets, credential, or none for a single tenant; one tenant must "
+      "never "
+      "get another's answer"}},
+    {"store: postgresql:///shop",
+     "store: mysql://root:hunter2@db/shop",
+     {"SEMEL-0404 semel.yaml:1:8: store: a store is sqlite:path, or postgresql://user@host/database"}},
+    {"store: postgresql:///shop",
+     "stroe: postgresql:///shop",
+     {"SEMEL-0403 semel.yaml:1:1: \"store\" is missing: sqlite:path, or postgresql://user@host/database",
+      "SEMEL-0402 semel.yaml:1:1: stroe: unknown field; did you mean \"store\"?"}},
+    {"    key:",
+     "    guard: uniqe\n    key:",
+     {"SEMEL-0404 semel.yaml:9:12: handlers.record-invoice.guard: must be one of record, unique, version, natural, "
+      "not "
+      "\"uniqe\"; did you mean \"unique\"?"}},
+    {"    key:",
+     "    retention: 30 days\n    key:",
+     {"SEMEL-0404 semel.yaml:9:16: handlers.record-invoice.retention: must be a duration such as 250ms, 10s, 5m, 12h "
+      "or "
+      "30d, not \"30 days\""}},
+    {"    key:",
+     "    fingerprint: { only: [ id ] }\n    key:",
+     {"SEMEL-0406 semel.yaml:9:28: handlers.record-invoice.fingerprint.only[0]: it must be empty or begin with "
+      "\"/\""}},
+    {"(:key, ",
+     "(:kye, ",
+     {"SEMEL-0406 semel.yaml:11:9: handlers.record-invoice.execute[0]: \":kye\" is no parameter; did you mean "
+      "\":key\"?"}},
+    {"status: 200",
+     "status: 99",
+     {"SEMEL-0404 semel.yaml:12:23: handlers.record-invoice.answer.status: must be a whole number from 200 to 599, "
+      "not "
+      "\"99\""}},
+    {"when: { /type: invoice.paid }",
+     "when: { type: invoice.paid }",
+     {"SEMEL-0406 semel.yaml:8:19: handlers.record-invoice.when.type: \"type\" is no condition: it looks at a JSON "
+      "Pointer (/type) or at a header (header:Name)"}},
+    {"handlers:",
+     "handlers: {}\nhandler:",
+     {"SEMEL-0404 semel.yaml:5:11: handlers: must name at least one handler",
+      "SEMEL-0402 semel.yaml:6:1: handler: unknown field; did you mean \"handlers\"?"}},
+};
+
 TEST(Config, says_every_mistake_with_its_place) {
-  const Replaced cases[] = {
-      {"    key: /data",
-       "    kee: /data",
-       {"SEMEL-0403 semel.yaml:6:5: handlers.record-invoice: \"key\" is missing: what names the event: /json/pointer, "
-        "header:Name, transport-id, or a list of these",
-        "SEMEL-0402 semel.yaml:8:5: handlers.record-invoice.kee: unknown field; did you mean \"key\"?"}},
-      {"key: /data/object/id",
-       "key: data/object/id",
-       {"SEMEL-0406 semel.yaml:8:10: handlers.record-invoice.key: \"data/object/id\" is no key expression: it is none "
-        "of the known forms. Write a JSON Pointer such as \"/id\", \"header:Name\" or \"transport-id\"."}},
-      {"key: /data/object/id",
-       "key: header:X-Request-Id",
-       {"SEMEL-0408 semel.yaml:8:10: handlers.record-invoice.key: \"X-Request-Id\" names no event: proxies make a new "
-        "one for every attempt"}},
-      {"key: /data/object/id",
-       "key: [ /id, header:stripe-signature ]",
-       {"SEMEL-0408 semel.yaml:8:17: handlers.record-invoice.key[1]: \"stripe-signature\" names no event: it is made "
-        "anew "
-        "for every attempt"}},
-      {"key: /data/object/id",
-       "key: /a\n    key: /b",
-       {"SEMEL-0401 semel.yaml:9:5: handlers.record-invoice.key: is there twice; the first is on line 8"}},
-      {"key: /data/object/id", "key:", {"SEMEL-0404 semel.yaml:8:5: handlers.record-invoice.key: has no value"}},
-      {"from: stripe",
-       "from: stirpe",
-       {"SEMEL-0407 semel.yaml:6:11: handlers.record-invoice.from: there is no source \"stirpe\"; did you mean "
-        "\"stripe\"?"}},
-      {"${STRIPE_SECRET}",
-       "${STRIPE_SECRETS}",
-       {"SEMEL-0405 semel.yaml:3:100: sources.stripe.http.verify.stripe.secrets[0]: the environment variable "
-        "STRIPE_SECRETS is not set"}},
-      {"\"${STRIPE_SECRET}\"",
-       "\"${EMPTY}\"",
-       {"SEMEL-0405 semel.yaml:3:100: sources.stripe.http.verify.stripe.secrets[0]: the secret is empty"}},
-      {"\"${STRIPE_SECRET}\"",
-       "{ file: /nowhere/secret }",
-       {"SEMEL-0405 semel.yaml:3:108: sources.stripe.http.verify.stripe.secrets[0].file: cannot read the file "
-        "/nowhere/secret"}},
-      {"listen: 127.0.0.1:8080",
-       "listen: localhost",
-       {"SEMEL-0404 semel.yaml:3:29: sources.stripe.http.listen: must be an address and a port, such as 127.0.0.1:8080 "
-        "or "
-        "[::1]:8080, not \"localhost\""}},
-      {"verify: { stripe: ",
-       "verify: { stripes: ",
-       {"SEMEL-0402 semel.yaml:3:79: sources.stripe.http.verify.stripes: unknown field; did you mean \"stripe\"?"}},
-      {"verify: { stripe: { secrets: [ \"${STRIPE_SECRET}\" ] } }",
-       "requests: {}",
-       {"SEMEL-0403 semel.yaml:3:79: sources.stripe.http.requests: \"principal\" is missing: say on whose behalf a "
-        "caller "
-        "asks: { header: Name } that a trusted proxy sets, credential, or none for a single tenant; one tenant must "
-        "never "
-        "get another's answer"}},
-      {"store: postgresql:///shop",
-       "store: mysql://root:hunter2@db/shop",
-       {"SEMEL-0404 semel.yaml:1:8: store: a store is sqlite:path, or postgresql://user@host/database"}},
-      {"store: postgresql:///shop",
-       "stroe: postgresql:///shop",
-       {"SEMEL-0403 semel.yaml:1:1: \"store\" is missing: sqlite:path, or postgresql://user@host/database",
-        "SEMEL-0402 semel.yaml:1:1: stroe: unknown field; did you mean \"store\"?"}},
-      {"    key:",
-       "    guard: uniqe\n    key:",
-       {"SEMEL-0404 semel.yaml:8:12: handlers.record-invoice.guard: must be one of record, unique, version, natural, "
-        "not "
-        "\"uniqe\"; did you mean \"unique\"?"}},
-      {"    key:",
-       "    retention: 30 days\n    key:",
-       {"SEMEL-0404 semel.yaml:8:16: handlers.record-invoice.retention: must be a duration such as 250ms, 10s, 5m, 12h "
-        "or "
-        "30d, not \"30 days\""}},
-      {"    key:",
-       "    fingerprint: { only: [ id ] }\n    key:",
-       {"SEMEL-0406 semel.yaml:8:28: handlers.record-invoice.fingerprint.only[0]: it must be empty or begin with "
-        "\"/\""}},
-      {"(:key, ",
-       "(:kye, ",
-       {"SEMEL-0406 semel.yaml:10:9: handlers.record-invoice.execute[0]: \":kye\" is no parameter; did you mean "
-        "\":key\"?"}},
-      {"status: 200",
-       "status: 99",
-       {"SEMEL-0404 semel.yaml:11:23: handlers.record-invoice.answer.status: must be a whole number from 200 to 599, "
-        "not "
-        "\"99\""}},
-      {"when: { /type: invoice.paid }",
-       "when: { type: invoice.paid }",
-       {"SEMEL-0406 semel.yaml:7:19: handlers.record-invoice.when.type: \"type\" is no condition: it looks at a JSON "
-        "Pointer (/type) or at a header (header:Name)"}},
-      {"handlers:",
-       "handlers: {}\nhandler:",
-       {"SEMEL-0404 semel.yaml:4:11: handlers: must name at least one handler",
-        "SEMEL-0402 semel.yaml:5:1: handler: unknown field; did you mean \"handlers\"?"}},
-  };
-  for (const auto& c : cases) EXPECT_EQ(mistakes_of(replaced(issue_example, c.from, c.to)), c.mistakes) << c.to;
+  for (const auto& c : replaced_lines)
+    EXPECT_EQ(mistakes_of(replaced(usual_example, c.from, c.to)), c.mistakes) << c.to;
 }
 
 TEST(Config, says_what_is_no_yaml) {
@@ -294,12 +298,12 @@ TEST(Config, says_what_is_no_yaml) {
 
 TEST(Config, keeps_the_limits_of_an_address_in_one_place) {
   const auto text = replaced(every_field, "path: /orders,", "path: /orders, limits: { queued: 3 },");
-  EXPECT_THAT(mistakes_of(text), ElementsAre("SEMEL-0404 semel.yaml:25:58: sources.orders.http.limits: belongs to the "
+  EXPECT_THAT(mistakes_of(text), ElementsAre("SEMEL-0404 semel.yaml:26:58: sources.orders.http.limits: belongs to the "
                                              "address: write it once, at sources.hooks.http"));
 }
 
 TEST(Config, replaces_variables_but_never_in_sql) {
-  const auto text = replaced(replaced(issue_example, "path: /webhooks/stripe", "path: \"/hooks/$${x}\""),
+  const auto text = replaced(replaced(usual_example, "path: /webhooks/stripe", "path: \"/hooks/$${x}\""),
                              "INSERT INTO invoices", "INSERT /* ${PASSWORD} */ INTO invoices");
   const auto config = *read(text).config;
   EXPECT_EQ(std::get<http::Webhook>(std::get<HttpSource>(config.sources[0].kind).kind).path, "/hooks/${x}");
@@ -309,7 +313,7 @@ TEST(Config, replaces_variables_but_never_in_sql) {
 TEST(Config, reads_a_secret_from_a_file_without_its_line_end) {
   const auto file = std::filesystem::temp_directory_path() / ("semel_secret_" + std::to_string(getpid()));
   std::ofstream(file) << "whsec_of_file\n";
-  const auto loaded = read(replaced(issue_example, "\"${STRIPE_SECRET}\"", "{ file: " + file.string() + " }"));
+  const auto loaded = read(replaced(usual_example, "\"${STRIPE_SECRET}\"", "{ file: " + file.string() + " }"));
   std::filesystem::remove(file);
   const auto& kind = std::get<HttpSource>(loaded.config.value().sources[0].kind).kind;
   EXPECT_EQ(std::get<http::Webhook>(kind).verify.secrets.at(0).value, "whsec_of_file");
@@ -317,18 +321,18 @@ TEST(Config, reads_a_secret_from_a_file_without_its_line_end) {
 }
 
 TEST(Config, warns_of_secrets_in_the_file_without_showing_them) {
-  const auto config = *read(replaced(issue_example, "${STRIPE_SECRET}", "whsec_inline")).config;
+  const auto config = *read(replaced(usual_example, "${STRIPE_SECRET}", "whsec_inline")).config;
   EXPECT_THAT(config.warnings, ElementsAre("sources.stripe.http.verify.stripe.secrets[0]: a secret stands in the file; "
                                            "write ${NAME} or { file: path }"));
 }
 
 TEST(Config, serves_no_admin_listener_where_it_only_reads_files_or_is_told_so) {
-  const auto only_file = replaced(issue_example,
+  const auto only_file = replaced(usual_example,
                                   "http: { listen: 127.0.0.1:8080, path: /webhooks/stripe, verify: { stripe: { "
                                   "secrets: [ \"${STRIPE_SECRET}\" ] } } }",
                                   "file: a.jsonl");
   EXPECT_FALSE(read(only_file).config.value().admin);
-  EXPECT_FALSE(read(std::string(issue_example) + "admin: none\n").config.value().admin);
+  EXPECT_FALSE(read(std::string(usual_example) + "admin: none\n").config.value().admin);
 }
 
 }  // namespace
