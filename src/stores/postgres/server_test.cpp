@@ -57,6 +57,31 @@ TEST_F(PostgresServer, WithAReadOnlyDefaultIsRefusedByCheckAndByBegin) {
   EXPECT_EQ(begun.error().code, ErrorCode::store_read_only);
 }
 
+TEST_F(PostgresServer, IsReachedByTheTlsThatTheConnectionStringAsksFor) {
+  const char* certificate = std::getenv("SEMEL_TEST_POSTGRES_CERTIFICATE");
+  ASSERT_NE(certificate, nullptr) << "run the tests by `script/with-postgres ctest …`";
+  migrated();
+  const auto plain = options_.connection;
+  const auto encrypted = [&](const std::string& tls) {
+    options_.connection = plain + "?sslmode=" + tls;
+    const auto store = opened(options_);
+    const auto session = session_of(*store);
+    session->begin().value();
+    return session->query("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", {}).value().rows.at(0).at(0);
+  };
+  EXPECT_EQ(encrypted("disable"), Value(false));
+  EXPECT_EQ(encrypted("require"), Value(true));
+  EXPECT_EQ(encrypted("verify-full&sslrootcert=" + std::string(certificate)), Value(true));
+}
+
+TEST_F(PostgresServer, IsNotBelievedWhereItsCertificateIsAnothers) {
+  options_.connection += "?sslmode=verify-full&sslrootcert=/etc/ssl/certs/ca-certificates.crt";
+  const auto begun = session_of(*opened(options_))->begin();
+  ASSERT_FALSE(begun);
+  EXPECT_EQ(begun.error().code, ErrorCode::store_unreachable);
+  EXPECT_NE(begun.error().message.find("certificate"), std::string::npos) << begun.error().message;
+}
+
 TEST_F(PostgresServer, WithoutRightsForTheRoleIsRefusedWithWhatToGrant) {
   migrated();
   const Role role(bystander_, "semel_no_rights", "");
