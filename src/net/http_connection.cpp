@@ -1,5 +1,6 @@
 #include "net/http_connection.hpp"
 
+#include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/experimental/as_tuple.hpp>
 #include <boost/asio/ssl/stream.hpp>
@@ -31,6 +32,13 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr auto token = asio::experimental::as_tuple(asio::use_awaitable);
 constexpr Milliseconds linger_max{1'000};
 constexpr Milliseconds bark_again{20};
+constexpr std::size_t read_bytes = 8'192;
+
+/// What is not a body's content passes through the buffer, and must fit: beside the head, a chunk's extensions and the
+/// trailer, which the parser bounds in no other way. It throws out of the loop on a field of 64 KiB.
+std::size_t buffer_bytes(const ServerOptions& options) {
+  return std::clamp(options.header_bytes_max, read_bytes, header_bytes_limit);
+}
 
 /// One request's answer on its way from any thread to the connection that waits for it.
 class Answering final : public Exchange, public std::enable_shared_from_this<Answering> {
@@ -100,7 +108,7 @@ class StreamConnection final : public Connection, public std::enable_shared_from
 
  public:
   StreamConnection(const std::shared_ptr<Loop>& loop, Stream stream)
-      : loop_(loop), stream_(std::move(stream)), timer_(loop->io) {}
+      : loop_(loop), stream_(std::move(stream)), timer_(loop->io), buffer_(buffer_bytes(loop->options)) {}
 
   asio::awaitable<void> run() override {
     const auto self = this->shared_from_this();
@@ -161,7 +169,7 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     watch(loop_->options.receive_timeout);
     unread_ = true;
     HeadParser head;
-    head.header_limit(static_cast<std::uint32_t>(loop_->options.header_bytes_max));
+    head.header_limit(static_cast<std::uint32_t>(std::min(loop_->options.header_bytes_max, header_bytes_limit)));
     head.body_limit(boost::none);
     const auto [error, count] = co_await http::async_read_header(stream_, buffer_, head, token);
     if (error) co_return co_await give_up(error);
@@ -180,7 +188,7 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     idle_since_ = std::chrono::steady_clock::now();
     loop_->changed();
     watch(loop_->options.idle_timeout);
-    const auto [error, count] = co_await stream_.async_read_some(buffer_.prepare(8'192), token);
+    const auto [error, count] = co_await stream_.async_read_some(buffer_.prepare(read_bytes), token);
     idle_since_.reset();
     if (error || timed_out_) co_return false;
     buffer_.commit(count);

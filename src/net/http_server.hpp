@@ -17,6 +17,9 @@ struct TlsFiles {
   std::string key;          ///< PEM
 };
 
+/// No header may be longer, whatever the options say.
+constexpr std::size_t header_bytes_limit = 64u << 10;
+
 struct ServerOptions {
   std::string address = "127.0.0.1";
   unsigned short port = 0;  ///< 0: any free one

@@ -166,6 +166,9 @@ TEST(HttpServer, WhatCannotBeReadGetsAProblemAndTheConnectionEnds) {
       {"boundless body", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999\r\n\r\n", 413,
        "body-too-large"},
       {"long chunks", chunked + "\r\na\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n", 413, "body-too-large"},
+      {"long extension of a chunk", chunked + "\r\n1;" + std::string(100'000, 'x') + "\r\na\r\n0\r\n\r\n", 431,
+       "header-too-large"},
+      {"long trailer", chunked + "\r\n0\r\nX: " + std::string(100'000, 'x') + "\r\n\r\n", 431, "header-too-large"},
   };
   for (const auto& bad : cases) {
     Client client(server->port());
@@ -174,6 +177,16 @@ TEST(HttpServer, WhatCannotBeReadGetsAProblemAndTheConnectionEnds) {
     EXPECT_EQ(answer.header("content-type"), "application/problem+json") << bad.what;
     EXPECT_THAT(answer.body, HasSubstr(bad.type)) << bad.what;
     EXPECT_TRUE(client.ended()) << bad.what;
+  }
+}
+
+TEST(HttpServer, NoOptionLetsAFieldBeLongerThanTheParserBears) {
+  const auto server = start({.header_bytes_max = 10u << 20}, {.serve = echo});
+  const std::string field = "X: " + std::string(100'000, 'x') + "\r\n\r\n";
+  for (const std::string& bytes : {"GET / HTTP/1.1\r\nHost: a\r\n" + field,
+                                   "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + field}) {
+    Client client(server->port());
+    EXPECT_EQ(client.ask(bytes).status, 431);
   }
 }
 

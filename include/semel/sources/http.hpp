@@ -60,7 +60,7 @@ struct Options {
   std::string address = "127.0.0.1";
   unsigned short port = 8080;  ///< 0: any free one; see `Listener::port`
   std::optional<Tls> tls{};
-  std::size_t header_bytes_max = 16u << 10;
+  std::size_t header_bytes_max = 16u << 10;  ///< at most 64 KiB; a trailer and a chunk's extensions have the same limit
   std::size_t body_bytes_max = 1u << 20;
   std::chrono::seconds receive_timeout{15};  ///< for a whole request to arrive
   std::chrono::seconds idle_timeout{60};     ///< between requests of one connection

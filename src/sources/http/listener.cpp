@@ -88,6 +88,8 @@ Result<void> ServingListener::start() {
 Result<std::unique_ptr<Listener>> listen(Options options) {
   if (options.connections_max == 0 || options.queued_max == 0 || options.header_bytes_max == 0)
     return fix_call(ErrorCode::source_settings_invalid, "connections, queue and header need room for at least one");
+  if (options.header_bytes_max > net::header_bytes_limit)
+    return fix_call(ErrorCode::source_settings_invalid, "a header may have 64 KiB at most");
   return std::unique_ptr<Listener>(std::make_unique<ServingListener>(std::move(options)));
 }
 
