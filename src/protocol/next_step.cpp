@@ -28,11 +28,9 @@ NextStep next_step(const FailedTransaction& failed) {
   // there.
   const bool unclear = error.certainty == Certainty::unknown || error.remedy == Remedy::reread ||
                        error.code == ErrorCode::serialization_failure;
-  if (unclear) {
-    if (decided_again < decide_again_max) return NextStep::decide_again;
-    return alone ? NextStep::postpone : NextStep::isolate;
-  }
-  if (store_is_away(error.code)) return NextStep::wait_for_store;
+  if (unclear && decided_again < decide_again_max) return NextStep::decide_again;
+  if (error.certainty == Certainty::unknown || store_is_away(error.code)) return NextStep::wait_for_store;
+  if (unclear) return alone ? NextStep::postpone : NextStep::isolate;
   if (error.remedy == Remedy::retry_later) return alone ? NextStep::postpone : NextStep::isolate;
   // A right that is missing for our own tables is missing for every message; for the handler's it is the handler's.
   if (error.remedy == Remedy::ask_operator && !attributed) return NextStep::wait_for_store;

@@ -81,10 +81,16 @@ TEST(NextStep, OfEachKindOfFailure) {
 }
 
 TEST(NextStep, DecidingAgainIsBoundedAndNeverCountsAsAFailure) {
-  for (const auto code : {ErrorCode::lost_race, ErrorCode::commit_unknown, ErrorCode::serialization_failure}) {
+  for (const auto code : {ErrorCode::lost_race, ErrorCode::serialization_failure}) {
     EXPECT_EQ(step(reread, not_applied, code, false, false, decide_again_max), NextStep::isolate);
     EXPECT_EQ(step(reread, not_applied, code, false, true, decide_again_max), NextStep::postpone);
   }
+}
+
+TEST(NextStep, ACommitThatStaysUnknownIsTheStoresFaultAndNoMessages) {
+  for (const auto code : {ErrorCode::commit_unknown, ErrorCode::disk_full})
+    for (const bool alone : {false, true})
+      EXPECT_EQ(step(ask_operator, unknown, code, false, alone, decide_again_max), NextStep::wait_for_store);
 }
 
 // Whatever is unknown may be repeated only through a new claim, and nothing in a batch is blamed before it stands
