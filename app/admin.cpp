@@ -59,8 +59,17 @@ void Readiness::watch() {
     auto obstacle = ask();
     lock.lock();
     obstacle_ = std::move(obstacle);
-    changed_.wait_for(lock, between_questions, [this] { return stopping_; });
+    changed_.wait_for(lock, between_questions, [this] { return stopping_ || asked_for_; });
+    asked_for_ = false;
   }
+}
+
+void Readiness::ask_now() {
+  {
+    const std::lock_guard lock(mutex_);
+    asked_for_ = true;
+  }
+  changed_.notify_all();
 }
 
 Result<std::unique_ptr<net::Server>> serve_admin(const AdminConfig& config, const Metrics& metrics,

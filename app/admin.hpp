@@ -24,19 +24,22 @@ class Server;
 
 namespace semel::app {
 
-/// Asks the store every other second whether it would let a run start, on a thread of its own: whoever asks for
-/// readiness never waits for a store that hangs.
+/// Asks the store every other second, and whenever a lane is in trouble, whether it would let a run start; on a thread
+/// of its own, so that whoever asks for readiness never waits for a store that hangs.
 class Readiness : public Observer {
  public:
   explicit Readiness(Store& store);
   ~Readiness() override;
   void started() override { running_ = true; }
+  void trouble(const Error&) override { ask_now(); }
+  void recovered() override { ask_now(); }
 
   /// Why it is not ready; nothing where it is.
   std::optional<std::string> obstacle() const;
 
  private:
   void watch();
+  void ask_now();
   std::optional<std::string> ask() const;
 
   Store& store_;
@@ -44,6 +47,7 @@ class Readiness : public Observer {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
+  bool asked_for_ = false;
   std::optional<std::string> obstacle_;
   std::thread thread_;
 };

@@ -13,20 +13,39 @@ class Gate:
         self.swallow = 0
         self.swallowed = 0
         self.lock = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.port = 0
+        self.ends = []
+        self.open()
 
-    def _accept(self):
+    def open(self):
+        """Lets connections through, on the same port as before."""
+        self.listener = socket.create_server(("127.0.0.1", self.port))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
+
+    def shut(self):
+        """Cuts every connection and refuses new ones."""
+        self.close()
+        with self.lock:
+            ends, self.ends = self.ends, []
+        for end in ends:
+            self._close(end)
+
+    def close(self):
+        self._close(self.listener)
+
+    def _accept(self, listener):
         while True:
             try:
-                client, _ = self.listener.accept()
+                client, _ = listener.accept()
             except OSError:
                 return
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client):
         upstream = socket.create_connection(self.server)
+        with self.lock:
+            self.ends += [client, upstream]
         commit_sent = threading.Event()
         back = threading.Thread(target=self._answers, args=(upstream, client, commit_sent), daemon=True)
         back.start()
@@ -63,6 +82,3 @@ class Gate:
         except OSError:
             pass
         end.close()
-
-    def close(self):
-        self.listener.close()
