@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <sstream>
 
 #include "output.hpp"
@@ -43,6 +44,10 @@ bool counts_up(const std::string& sql) {
 bool has_words(const std::string& sql, const std::vector<std::string>& wanted) {
   const auto words = words_of(sql);
   return std::search(words.begin(), words.end(), wanted.begin(), wanted.end()) != words.end();
+}
+
+bool same_header(const std::string& name, const std::string& other) {
+  return Attributes{{name, {}}}.count(other) > 0;  // it compares names as headers are compared
 }
 
 const char* guard_sentence(Guard guard) {
@@ -170,6 +175,38 @@ class Reviewer {
     });
   }
 
+  /// The principal's header where there is one; nothing where the handler's callers are not told apart.
+  std::optional<std::string> callers_told_apart_by() const {
+    const auto& from = handler_.options.from;
+    for (const auto& source : config_.sources) {
+      const auto* http = std::get_if<HttpSource>(&source.kind);
+      const auto* requests = http ? std::get_if<http::Requests>(&http->kind) : nullptr;
+      if (!requests || requests->principal.from == http::Principal::From::none) continue;
+      if (std::find(from.begin(), from.end(), source.name) != from.end()) return requests->principal.header;
+    }
+    return std::nullopt;
+  }
+
+  /// Semel's records keep callers apart; the effect's own unique key must do it by itself.
+  void warn_of_shared_unique_key(const SqlTemplate& guarding) {
+    const auto header = callers_told_apart_by();
+    if (!header) return;
+    const auto& key = handler_.options.key.parts();
+    const bool key_holds_caller = std::any_of(key.begin(), key.end(), [&](const KeyExpression::Part& part) {
+      return part.from == From::attribute && same_header(part.name, *header);
+    });
+    const auto holds_caller = [&](const Parameter& parameter) {
+      return parameter.from == Parameter::From::principal ||
+             (parameter.from == Parameter::From::key && key_holds_caller) ||
+             (parameter.from == Parameter::From::header && same_header(parameter.name, *header));
+    };
+    const auto& parameters = guarding.parameters;
+    if (std::any_of(parameters.begin(), parameters.end(), holds_caller)) return;
+    warn(
+        "guard unique behind requests whose callers are told apart, but the guarding statement does not write the "
+        "caller: one caller's key would count as another's; write :principal and make it part of the unique key");
+  }
+
   void warn_of_guard() {
     const auto guard = handler_.options.guard;
     const auto* first = first_statement(handler_);
@@ -181,6 +218,7 @@ class Reviewer {
         !has_words(first->sql, {"OR", "IGNORE"})) {
       warn("guard unique needs INSERT … ON CONFLICT DO NOTHING as the first statement; without it a replay fails");
     }
+    if (guard == Guard::unique && first) warn_of_shared_unique_key(*first);
     if (guard == Guard::version && first && !has_words(first->sql, {"WHERE"})) {
       warn("guard version needs a condition on the stored version (… WHERE stored < new) in the first statement");
     }

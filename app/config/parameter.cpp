@@ -15,8 +15,8 @@ struct Named {
   std::string_view name;
   Parameter::From from;
 };
-constexpr std::array named{Named{"key", Parameter::From::key}, Named{"transport_id", Parameter::From::transport_id},
-                           Named{"body", Parameter::From::body}};
+constexpr std::array named{Named{"key", Parameter::From::key}, Named{"principal", Parameter::From::principal},
+                           Named{"transport_id", Parameter::From::transport_id}, Named{"body", Parameter::From::body}};
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
@@ -118,6 +118,8 @@ Value value_of(const Parameter& parameter, const Message& message) {
     case Parameter::From::header:
       if (const auto value = delivery.attributes.find(parameter.name)) return std::string(*value);
       return nullptr;
+    case Parameter::From::principal:
+      return delivery.principal;  // never null: a unique key takes no two nulls for the same
     case Parameter::From::transport_id:
       if (delivery.transport_id.empty()) return nullptr;
       return delivery.transport_id;

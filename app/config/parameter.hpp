@@ -3,6 +3,7 @@
 //   :key                       the idempotency key
 //   :/json/pointer             a member of the JSON body; :{/json/pointer} where the pointer holds other characters
 //   :{header:Name}             a header or attribute
+//   :principal                 on whose behalf a request is asked; empty where callers are not told apart
 //   :transport_id  :body       the transport's own id; the whole body
 #pragma once
 
@@ -15,7 +16,7 @@
 namespace semel::app {
 
 struct Parameter {
-  enum class From { key, pointer, header, transport_id, body };
+  enum class From { key, pointer, header, principal, transport_id, body };
   From from;
   std::string name{};  ///< the pointer or the header's name
   bool operator==(const Parameter&) const = default;

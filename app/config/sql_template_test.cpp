@@ -116,7 +116,8 @@ struct Example {
                  .source = "s",
                  .body = body,
                  .attributes = {{"X-Shop", "north"}},
-                 .transport_id = "file:7"},
+                 .transport_id = "file:7",
+                 .principal = "ann"},
         document(Document::parse(body).value()),
         key(Key::from_bytes(key_bytes).value()) {}
 };
@@ -125,7 +126,8 @@ TEST(SqlTemplate, binds_the_values_of_a_message) {
   const Example example(
       R"({"id": 9007199254740993, "name": "O'Brien", "none": null, "list": [1, 2.50], "half": 0.50})");
   const auto sql = parse_sql_template(
-      "SELECT :key, :/id, :/name, :/none, :/missing, :/list, :/half, :{header:x-shop}, :{header:Other}, :transport_id",
+      "SELECT :key, :/id, :/name, :/none, :/missing, :/list, :/half, :{header:x-shop}, :{header:Other}, :transport_id, "
+      ":principal",
       SqlDialect::postgres);
   ASSERT_TRUE(sql);
   const std::vector<Value> expected = {std::string("k\"1"),
@@ -137,7 +139,8 @@ TEST(SqlTemplate, binds_the_values_of_a_message) {
                                        Decimal{"0.50"},
                                        std::string("north"),
                                        nullptr,
-                                       std::string("file:7")};
+                                       std::string("file:7"),
+                                       std::string("ann")};
   EXPECT_EQ(values_for(*sql, example.message), expected);
 }
 

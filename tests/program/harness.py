@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -145,6 +146,11 @@ class SqliteDatabase:
         finally:
             connection.close()
 
+    def dump(self):
+        """Every byte of it, as text."""
+        files = sorted(self.path.parent.glob(self.path.name + "*"))
+        return "".join(file.read_bytes().decode("latin-1") for file in files)
+
     def drop(self):
         pass
 
@@ -175,6 +181,14 @@ class PostgresDatabase:
 
     def execute(self, sql):
         return self._psql(self.uri, sql)
+
+    def dump(self):
+        """Every row of every table, as text; what is kept as bytes too."""
+        tables = self.execute("SELECT format('%I.%I', schemaname, tablename) FROM pg_tables "
+                              "WHERE schemaname NOT IN ('pg_catalog', 'information_schema')")
+        rows = [str(self.execute(f"SELECT t::text FROM {table} t")) for table, in tables]
+        binary = [bytes.fromhex(found) for row in rows for found in re.findall(r"\\x([0-9a-f]+)", row)]
+        return "".join(rows) + "".join(text.decode("latin-1") for text in binary)
 
     def drop(self):
         self._psql(self.server, f"DROP DATABASE {self.database} WITH (FORCE)")

@@ -179,6 +179,28 @@ class Callers(Requests):
         self.assertEqual(len(self.effects(database)), 4)
 
     @on_every_store
+    def test_the_effects_own_unique_key_keeps_callers_apart_too(self, database):
+        database.execute("CREATE TABLE orders (customer text, id text, cents bigint, UNIQUE (customer, id))")
+        handler = """
+    guard: unique
+    execute:
+      - >
+        INSERT INTO orders (customer, id, cents) VALUES (:principal, :key, :/cents) ON CONFLICT DO NOTHING
+"""
+        for principal, header in [("{ header: X-Customer }", "X-Customer"), ("credential", "Authorization")]:
+            config, port = self.config(database, handler, principal=principal)
+            program = self.serve(config)
+            for caller, cents in [("ann", 1), ("bob", 2), ("ann", 1)]:
+                self.assertEqual(self.order(port, header, {"cents": cents}, {header: caller})[0], 200)
+            found = database.execute(f"SELECT cents FROM orders WHERE id = '{header}' ORDER BY cents")
+            self.assertEqual(found, [("1",), ("2",)])
+            self.ended(program)
+            self.assertNotIn("one caller's key would count as another's", "".join(run("check", config)[1:]))
+            shared = config.read_text().replace("(customer, id, cents) VALUES (:principal, ", "(id, cents) VALUES (")
+            said = run("check", self.write("shared.yaml", shared))
+            self.assertIn("one caller's key would count as another's", "".join(said[1:]))
+
+    @on_every_store
     def test_where_callers_are_not_told_apart_one_learns_nothing_of_anothers_request(self, database):
         program, port = self.service(database)
         self.assertEqual(self.order(port, "1", {"cents": 700})[0], 201)
@@ -223,6 +245,18 @@ class Callers(Requests):
         found = database.execute("SELECT count(*) FROM effects")
         self.assertEqual(found, [(str(len(names)),)])
         self.ended(program)
+
+    @on_every_store
+    def test_no_credential_is_kept_anywhere(self, database):
+        secret = "c0nfidential"
+        config, port = self.config(database, principal="credential")
+        program = self.serve(config)
+        headers = {"Authorization": f"Bearer {secret}", "Cookie": f"session={secret}"}
+        for body in [{"cents": 5}, {"cents": 6}, {"cents": None}, '{"cents":']:
+            self.order(port, "k", body, headers)
+        self.assertEqual(self.effects(database), [("k", "5")])
+        self.ended(program)
+        self.assertNotIn(secret, database.dump() + "".join(program.text()))
 
 
 class Failure(Requests):

@@ -7,7 +7,7 @@ import time
 import unittest
 
 import signed
-from harness import Asked, Case, all_at_once, free_port, on_every_store, post, run
+from harness import Asked, Case, SqliteDatabase, all_at_once, free_port, on_every_store, post, run
 
 SECRET = "whsec_current"
 OLD_SECRET = "whsec_previous"
@@ -30,6 +30,8 @@ ADD_TO_BALANCE = """
     execute: [ "UPDATE balances SET cents = cents + :/cents WHERE account = :/account" ]
     answer: { status: 200, body: "[accepted]" }
 """
+
+INSERT = "INSERT INTO effects (id, cents) VALUES (:key, 0)"
 
 BY_DELIVERY = """
   pay:
@@ -344,6 +346,89 @@ class Signatures(Webhooks):
         for delivery in ["d1", "d1", "d2"]:
             self.assertEqual(post(port, "/hooks", body, signed.github(body, SECRET, delivery))[0], 200)
         self.assertEqual(self.effects(database), {"d1": 1, "d2": 1})
+        self.ended(program)
+
+
+# What the providers publish, or was computed apart from Semel: the scheme, its secret, the headers, the body.
+PUBLISHED = [
+    ("stripe", "whsec_test",
+     {"Stripe-Signature": "t=1700000000,v1=f83e06935b365cd1c3337fd77472e96b7d71c0f8c8c2b00a372c1ab020b954e1"},
+     '{"id":"evt_1","object":"event","type":"invoice.paid","created":1700000000,"livemode":false,'
+     '"data":{"object":{"id":"in_1","object":"invoice"}}}'),
+    ("github", "It's a Secret to Everybody",
+     {"X-Hub-Signature-256": "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"},
+     "Hello, World!"),
+    ("shopify", "hush", {"X-Shopify-Hmac-SHA256": "7DRtVgeAb7ae6AL8R/n6Zley2DD4CAMPtOBaItAKlXM="},
+     '{"id":4501,"email":"a@example.com"}'),
+    ("standard-webhooks", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+     {"webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek", "webhook-timestamp": "1614265330",
+      "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="}, '{"test": 2432232314}'),
+    ("hmac", "key", {"X-Mac": "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8"},
+     "The quick brown fox jumps over the lazy dog"),
+]
+
+
+class Schemes(Case):
+    def config(self, database, port):
+        """A path and a handler for each scheme; old signatures are taken, since published ones are old."""
+        more = {"hmac": "header: X-Mac", "github": "", "shopify": ""}
+        sources, handlers = "", ""
+        for scheme, secret, _, _ in PUBLISHED:
+            rest = more.get(scheme, "tolerance: 10000d")
+            verify = f"{scheme}: {{ secrets: [ {json.dumps(secret)} ]{', ' if rest else ''}{rest} }}"
+            http = f'{{ listen: "127.0.0.1:{port}", path: /{scheme}, verify: {{ {verify} }} }}'
+            sources += f"  {scheme}: {{ http: {http} }}\n"
+            handlers += f"  {scheme}: {{ from: {scheme}, key: header:X-Id, execute: {json.dumps(INSERT)} }}\n"
+        text = f"store: {database.uri}\nadmin: none\nsources:\n{sources}handlers:\n{handlers}"
+        return self.migrated(self.write("schemes.yaml", text))
+
+    def test_what_each_provider_publishes_is_taken_once_and_nothing_else(self):
+        database = self.database(SqliteDatabase)
+        port = free_port()
+        program = self.serve(self.config(database, port))
+        for scheme, _, headers, body in PUBLISHED:
+            sent = {**headers, "X-Id": scheme}
+            asked = [body + "\n", body.replace("e", "E", 1), body, body]
+            statuses = [post(port, f"/{scheme}", each, sent)[0] for each in asked]
+            self.assertEqual(statuses, [401, 401, 200, 200], scheme)
+        self.assertEqual(database.execute("SELECT count(*), count(DISTINCT id) FROM effects"), [("5", "5")])
+        self.ended(program)
+
+
+class AtRest(Webhooks):
+    handlers = """
+  pay:
+    from: hooks
+    key: /id
+    execute: [ "INSERT INTO effects (id, cents) VALUES (:{/name}, :/cents)" ]
+"""
+
+    def deliver(self, port, body, headers=None):
+        return post(port, "/hooks", body, {**signed.stripe(body, SECRET), **(headers or {})})
+
+    @on_every_store
+    def test_what_is_set_aside_is_kept_without_credentials(self, database):
+        config, port = self.config(database, self.handlers)
+        program = self.serve(config)
+        headers = {"Authorization": "Basic c0nfidential", "Cookie": "session=c0nfidential", "X-Kept": "k3pt"}
+        for body in [b'{"cents":1}', b'{"cents":']:
+            self.assertEqual(self.deliver(port, body, headers)[0], 202)
+        self.assertEqual(self.dead_letters(config), ["malformed", "no_key"])
+        self.ended(program)
+        kept = database.dump()
+        self.assertIn("k3pt", kept, "else this test would look in the wrong place")
+        for secret in ["c0nfidential", SECRET, OLD_SECRET]:
+            self.assertNotIn(secret, kept + "".join(program.text()))
+
+    @on_every_store
+    def test_a_nul_is_no_obstacle_where_nobody_needs_it_and_is_never_cut_off(self, database):
+        program, port = self.service(database, self.handlers)
+        self.assertEqual(self.deliver(port, b'{"id":"e1","name":"n1","cents":1,"note":"a\\u0000b"}')[0], 200)
+        self.assertEqual(self.deliver(port, b'{"id":"e\\u00002","name":"n2","cents":1}')[0], 200, "a key is any bytes")
+        for _ in range(2):
+            self.assertEqual(self.deliver(port, b'{"id":"e3","name":"n3\\u0000","cents":1}')[0], 500)
+        self.assertEqual(self.deliver(port, b'{"id":"e\\u00004","name":"n4","cents":1}')[0], 200)
+        self.assertEqual(self.effects(database), {"n1": 1, "n2": 1, "n4": 1})
         self.ended(program)
 
 
