@@ -50,6 +50,10 @@ const Answer& answer_of(const Outcome& outcome) {
   return std::get<Answer>(outcome);
 }
 
+Fate replay_of(const std::optional<Answer>& kept) {
+  return {Done{kept.value_or(Answer{}), true, kept.has_value()}, Decision::replay};
+}
+
 Error conflict_error(const Task& task) {
   return fix_call(ErrorCode::conflict, "key \"" + task.key->text() + "\" of handler \"" + task.options().name +
                                            "\" was used before for another message (the fingerprints differ)");
@@ -303,10 +307,10 @@ Fate Transaction::fate_of(std::size_t number) const {
     return {SetAside{task.set_aside->error}, decision};
   }
   if (conflict_of(number)) return conflict_fate(task);
-  if (const auto* replay = std::get_if<Replay>(&slots_[number].claim))
-    return {Done{replay->answer.value_or(Answer{}), true, replay->answer.has_value()}, Decision::replay};
+  if (const auto* replay = std::get_if<Replay>(&slots_[number].claim)) return replay_of(replay->answer);
+  // Answered as the record will answer the next one: a cookie, for one, is the first caller's alone.
   if (const auto& leader = slots_[number].leader)
-    return {Done{answer_of(*slots_[*leader].outcome), true, true}, Decision::replay};
+    return replay_of(answer_to_keep(task.options(), answer_of(*slots_[*leader].outcome)));
   const auto& slot = slots_[number];
   if (const auto* rejection = std::get_if<Rejection>(&*slot.outcome)) {
     // Nobody waits for the answer of a dead letter that is sent again, and it did not get through.

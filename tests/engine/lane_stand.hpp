@@ -26,13 +26,20 @@ class ManualClock : public Clock {
   std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
 };
 
-/// What a message became: "done 200 body", "replay 200 body", "set aside CODE", "refused CODE", "handed back CODE".
+inline std::string names_of(const Attributes& headers) {
+  std::string names;
+  for (const auto& [name, value] : headers.entries()) names += " " + name;
+  return names;
+}
+
+/// What a message became: "done 200 Header body", "replay 200 body", "set aside CODE", "refused CODE", "handed back
+/// CODE".
 inline std::string describe(const Settlement& settlement) {
   return std::visit(
       [](const auto& v) -> std::string {
         using V = std::decay_t<decltype(v)>;
         if constexpr (std::is_same_v<V, Done>)
-          return (v.replayed ? "replay " : "done ") + std::to_string(v.answer.status) +
+          return (v.replayed ? "replay " : "done ") + std::to_string(v.answer.status) + names_of(v.answer.headers) +
                  (v.answer.body.empty() ? "" : " " + v.answer.body) + (v.answer_kept ? "" : " (not kept)");
         else if constexpr (std::is_same_v<V, SetAside>)
           return "set aside " + code_name(v.why.code);

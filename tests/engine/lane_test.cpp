@@ -82,6 +82,31 @@ TEST_F(LaneStand, CredentialsInAnAnswerAreNotKept) {
   EXPECT_FALSE(record.answer->headers.find("set-cookie").has_value());
 }
 
+TEST_F(LaneStand, AReplayWithinOneBatchIsAnsweredAsALaterOneIs) {
+  auto keeping = pay();
+  keeping.from = {"script"};
+  handle(keeping, [&](const Message& m, Work&) {
+    Answer answer{.status = 201};
+    answer.headers.add("Set-Cookie", "session=secret");
+    answer.headers.add("Location", "/payments/a");
+    if (m.text("/id") == "long") answer.body.assign(Answer::body_size_max + 1, 'x');
+    return answer;
+  });
+  auto forgetful = pay();
+  forgetful.name = "forgetful";
+  forgetful.from = {"other"};
+  forgetful.keep_answer = false;
+  handle_payments(forgetful);
+  for (const auto* body : {R"({"id":"a"})", R"({"id":"long"})"})
+    for (int i = 0; i < 2; ++i) script_.deliver(body);
+  for (int i = 0; i < 2; ++i) script_.deliver(Script::Line{.body = R"({"id":"a"})", .source = "other"});
+  run();
+  EXPECT_EQ(script_.verdicts[0], "done 201 Set-Cookie Location");
+  EXPECT_EQ(script_.verdicts[1], "replay 201 Location");
+  EXPECT_EQ(script_.verdicts[3], "replay 200 (not kept)");
+  EXPECT_EQ(script_.verdicts[5], "replay 200 (not kept)");
+}
+
 // ---- what is no duplicate
 
 TEST_F(LaneStand, AConflictIsQuarantinedWithBothFingerprintsAndNeverRun) {
