@@ -46,17 +46,18 @@ def digest_of(path, entry):
 
 
 def check(path, entry, build):
-    """What clang-tidy complains of in one file; nothing where it passes, or passed before."""
+    """Prints what clang-tidy complains of in one file, and says how it went."""
     stamp = build / "clang-tidy" / (path.relative_to(ROOT).as_posix().replace("/", "+") + ".passed")
     digest = digest_of(path, entry)
     if stamp.is_file() and stamp.read_text() == digest:
-        return None
+        return "unchanged"
     run = subprocess.run([TOOL, "--quiet", "-p", str(build), str(path)], capture_output=True, text=True, check=False)
     if run.returncode != 0:
-        return run.stdout + run.stderr
+        print(run.stdout + run.stderr, flush=True)
+        return "complaint"
     stamp.parent.mkdir(exist_ok=True)
     stamp.write_text(digest)
-    return ""
+    return "passed"
 
 
 def main(arguments):
@@ -68,12 +69,9 @@ def main(arguments):
     wanted = {Path(a).resolve() for a in arguments[1:]} or set(entries)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(lambda p: check(p, entries[p], build), sorted(wanted & set(entries))))
-    complaints = [r for r in results if r]
-    for complaint in complaints:
-        print(complaint)
-    print(f"clang-tidy: {len(complaints)} with findings, {results.count('')} passed, "
-          f"{results.count(None)} unchanged since they passed")
-    return 1 if complaints else 0
+    print(f"clang-tidy: {results.count('complaint')} with findings, {results.count('passed')} passed, "
+          f"{results.count('unchanged')} unchanged since they passed")
+    return 1 if "complaint" in results else 0
 
 
 if __name__ == "__main__":
