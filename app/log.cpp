@@ -11,6 +11,8 @@
 namespace semel::app {
 namespace {
 
+constexpr std::chrono::minutes between_refusals(1);
+
 spdlog::level::level_enum level_of(LogConfig::Level level) {
   switch (level) {
     case LogConfig::Level::debug:
@@ -103,6 +105,24 @@ void Log::trouble(const Error& error) {
   logger_->error("{}", line_of(format_, {{"event", "trouble"},
                                          {"code", code_name(error.code)},
                                          {"error", redactor_.clean(error.message)}}));
+}
+
+void Log::refused(std::string_view source, const Error& why) {
+  std::uint64_t count = 0;
+  {
+    const std::lock_guard lock(refusals_mutex_);
+    auto& refusals = refusals_[{std::string(source), why.code}];
+    ++refusals.unsaid;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < refusals.next) return;
+    refusals.next = now + between_refusals;
+    count = std::exchange(refusals.unsaid, 0);
+  }
+  logger_->warn("{}", line_of(format_, {{"event", "refused"},
+                                        {"source", std::string(source)},
+                                        {"code", code_name(why.code)},
+                                        {"count", std::to_string(count), true},
+                                        {"error", redactor_.clean(why.message)}}));
 }
 
 void Log::recovered() { info("recovered"); }

@@ -1,8 +1,13 @@
 // One line on standard error for each message and each trouble.
 #pragma once
 
+#include <chrono>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <semel/observer.hpp>
+#include <string>
+#include <utility>
 
 #include "config/config.hpp"
 
@@ -22,6 +27,9 @@ class Log : public Observer {
   void message(const MessageReport& report) override;
   void trouble(const Error& error) override;
   void recovered() override;
+  /// A request that no lane saw. The first of a source and a reason is said at once, others once a minute with their
+  /// number, so that nobody fills the log from outside. Any thread.
+  void refused(std::string_view source, const Error& why);
   /// Says something of the program's own life.
   void info(const std::string& text);
   void warn(const std::string& text);
@@ -30,6 +38,13 @@ class Log : public Observer {
   const Redactor& redactor_;
   LogConfig::Format format_;
   std::unique_ptr<spdlog::logger> logger_;
+
+  struct Refusals {
+    std::uint64_t unsaid = 0;
+    std::chrono::steady_clock::time_point next{};
+  };
+  std::mutex refusals_mutex_;
+  std::map<std::pair<std::string, ErrorCode>, Refusals> refusals_;
 };
 
 }  // namespace semel::app

@@ -28,6 +28,10 @@ struct Metrics::Families {
                                                           .Name("semel_troubles_total")
                                                           .Help("Troubles that were no message's fault")
                                                           .Register(registry);
+  prometheus::Family<prometheus::Counter>& refusals = prometheus::BuildCounter()
+                                                          .Name("semel_http_refused_total")
+                                                          .Help("Requests answered before any lane saw them")
+                                                          .Register(registry);
   prometheus::Histogram& receive_count =
       histogram("semel_receive_count", "How often a message had been delivered", count_buckets);
   prometheus::Histogram& batch_messages = histogram("semel_batch_messages", "Messages a transaction", count_buckets);
@@ -68,6 +72,10 @@ void Metrics::batch(const BatchReport& report) {
 }
 
 void Metrics::trouble(const Error& error) { families_->troubles.Add({{"code", code_name(error.code)}}).Increment(); }
+
+void Metrics::refused(std::string_view source, const Error& why) {
+  families_->refusals.Add({{"source", std::string(source)}, {"code", code_name(why.code)}}).Increment();
+}
 
 std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(families_->registry.Collect()); }
 

@@ -14,6 +14,7 @@ namespace semel::app {
 ///   semel_batch_messages                     messages a transaction
 ///   semel_claim_seconds, semel_handlers_seconds, semel_commit_seconds   the parts of a transaction
 ///   semel_troubles_total{code}               troubles that were no message's fault
+///   semel_http_refused_total{source,code}    requests answered before any lane saw them
 class Metrics : public Observer {
  public:
   /// Counters of `handlers` are there from the start, at zero.
@@ -23,6 +24,9 @@ class Metrics : public Observer {
   void message(const MessageReport& report) override;
   void batch(const BatchReport& report) override;
   void trouble(const Error& error) override;
+
+  /// A request that no lane saw.
+  void refused(std::string_view source, const Error& why);
 
   /// In Prometheus' text format.
   std::string text() const;

@@ -108,6 +108,12 @@ int run_on(StoreT& store, Config& config, const RunOptions& options, Signals& si
   }
   Observers observer(observers);
 
+  for (auto& listener : config.listeners) {
+    listener.on_refused = [&log, &metrics](std::string_view source, const Error& why) {
+      metrics.refused(source, why);
+      log.refused(source, why);
+    };
+  }
   auto sources = OpenedSources::open(config);
   if (!sources) return report(sources.error(), config.redactor);
   std::optional<ProbeFd> probe;

@@ -93,6 +93,18 @@ class Usage(ProgramCase):
             else:
                 self.assertNotRegex(errors, r"^semel: SEMEL", arguments)
 
+    def test_an_unknown_word_is_named_with_the_nearest(self):
+        for arguments, expected in [
+                (["chek", "x.yaml"], 'there is no command "chek"; did you mean "check"?; see semel --help'),
+                (["--verison"], 'there is no option "--verison"; did you mean "--version"?; see semel --help'),
+                (["run", "--jsn"], 'there is no option "--jsn"; did you mean "--json"?; see semel run --help'),
+                (["dead-letters", "x.yaml", "lst"],
+                 'there is no command "lst"; did you mean "list"?; see semel dead-letters --help'),
+                (["dead-letters", "x.yaml", "list", "--resason=x"],
+                 'there is no option "--resason"; did you mean "--reason"?; see semel dead-letters list --help'),
+                (["run", "x.yaml", "y.yaml"], 'one argument too many: "y.yaml"; see semel run --help')]:
+            self.assertEqual(run(*arguments)[::2], (2, f"semel: {expected}\n"))
+
     def test_help_has_examples_for_every_command(self):
         code, output, _ = run("--help")
         commands = ["run", "check", "migrate", "records", "dead-letters", "explain", "steps", "demo", "completion"]
@@ -374,7 +386,12 @@ class Http(ProgramCase):
         for name, body, headers, status in cases:
             self.assertEqual(self.hook(body, headers)[0], status, name)
         self.assertEqual(self.rows(), [])
+        metrics = self.get("/metrics")[1]
+        self.assertIn('semel_http_refused_total{code="SEMEL-0302",source="hooks"} 2', metrics)
+        self.assertIn('semel_http_refused_total{code="SEMEL-0303",source="hooks"} 1', metrics)
         self.assertEqual(program.stop(), 0)
+        said = [line for line in program.text()[1].splitlines() if "event=refused source=hooks code=SEMEL-0302" in line]
+        self.assertEqual(len(said), 1, "the first is said, the others are counted")
         code, output, _ = run("dead-letters", self.config, "list", "--json", env=self.env)
         reasons = sorted(letter["reason"] for letter in json.loads(output))
         self.assertEqual(reasons, ["malformed", "malformed", "no_key"])

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <semel/source.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace semel::http {
@@ -67,6 +69,9 @@ struct Options {
   std::chrono::seconds answer_deadline{25};  ///< then 503 with Retry-After; the work goes on
   std::size_t connections_max = 1'000;
   std::size_t queued_max = 10'000;  ///< requests waiting for a lane; more get 503 with Retry-After
+  /// Told of a request for `source` that was answered before any lane saw it: a bad signature, a missing key or
+  /// principal, a full queue. Any thread; must not block, must not throw.
+  std::function<void(std::string_view source, const Error& why)> on_refused{};
 };
 
 /// One listening address with any number of sources on it. It serves from `start` to its destruction, on one thread.

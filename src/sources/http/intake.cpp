@@ -18,17 +18,19 @@ void turn_away(net::Responder responder, net::Problem problem, ErrorCode code) {
 
 }  // namespace
 
-void Intake::put(Delivery delivery, net::Responder responder) {
+bool Intake::put(Delivery delivery, net::Responder responder) {
   std::unique_lock lock(mutex_);
   if (closed_ || waiting_.size() >= queued_max_) {
     const auto problem = closed_ ? net::Problem::stopping : net::Problem::overloaded;
     lock.unlock();
-    return turn_away(std::move(responder), problem, ErrorCode::overloaded);
+    turn_away(std::move(responder), problem, ErrorCode::overloaded);
+    return false;
   }
   delivery.receipt = Receipt(++last_token_);
   waiting_.push_back({std::move(delivery), std::move(responder)});
   // All of them: the one that was rung alone might be in a long commit, or about to leave.
   for (Doorbell* bell : bells_) bell->ring();
+  return true;
 }
 
 std::vector<Waiting> Intake::take(std::size_t count_max) {

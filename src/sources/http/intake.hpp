@@ -21,9 +21,9 @@ class Intake {
  public:
   explicit Intake(std::size_t queued_max) : queued_max_(queued_max) {}
 
-  /// Queues it and wakes the lanes; answers 503 where the queue is full or no lane will take it any more. Before the
-  /// first lane has joined, requests wait for it.
-  void put(Delivery delivery, net::Responder responder);
+  /// Queues it and wakes the lanes; answers 503 where the queue is full or no lane will take it any more, and
+  /// then returns false. Before the first lane has joined, requests wait for it.
+  bool put(Delivery delivery, net::Responder responder);
 
   /// At most `count_max`, oldest first.
   std::vector<Waiting> take(std::size_t count_max);

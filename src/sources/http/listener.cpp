@@ -47,7 +47,7 @@ Result<semel::Source*> ServingListener::add(Route route) {
   }
   std::string path = route.path();
   auto& place = sources_[std::move(path)];
-  place = std::make_unique<PathSource>(std::move(route), options_.queued_max);
+  place = std::make_unique<PathSource>(std::move(route), options_.queued_max, options_.on_refused);
   return static_cast<semel::Source*>(place.get());
 }
 

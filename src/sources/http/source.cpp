@@ -59,8 +59,8 @@ void PathReceiver::stop() {
 
 }  // namespace
 
-PathSource::PathSource(Route route, std::size_t queued_max)
-    : route_(std::move(route)), intake_(std::make_shared<Intake>(queued_max)) {}
+PathSource::PathSource(Route route, std::size_t queued_max, OnRefused on_refused)
+    : route_(std::move(route)), on_refused_(std::move(on_refused)), intake_(std::make_shared<Intake>(queued_max)) {}
 
 Result<std::unique_ptr<Receiver>> PathSource::open(Doorbell& bell) {
   return std::unique_ptr<Receiver>(std::make_unique<PathReceiver>(intake_, bell));
@@ -68,8 +68,16 @@ Result<std::unique_ptr<Receiver>> PathSource::open(Doorbell& bell) {
 
 void PathSource::serve(net::Request request, net::Responder responder) {
   auto delivery = admit(route_, std::move(request), std::chrono::system_clock::now());
-  if (!delivery) return std::move(responder).answer(problem_of(delivery.error()));
-  intake_->put(*std::move(delivery), std::move(responder));
+  if (!delivery) {
+    tell_refused(delivery.error());
+    return std::move(responder).answer(problem_of(delivery.error()));
+  }
+  if (!intake_->put(*std::move(delivery), std::move(responder)))
+    tell_refused(retry_later(ErrorCode::overloaded, "turned away: the queue is full, or the service is stopping"));
+}
+
+void PathSource::tell_refused(const Error& why) const {
+  if (on_refused_) on_refused_(name(), why);
 }
 
 }  // namespace semel::http
