@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "commands/commands.hpp"
+#include "config/nearest_name.hpp"
 #include "output.hpp"
 #include "version.hpp"
 
@@ -31,6 +32,49 @@ void add_commands(CLI::App& program, Action& chosen) {
   }
 }
 
+/// The command that was named before the mistake, such as "semel dead-letters".
+std::pair<const CLI::App*, std::string> command_reached(const CLI::App& program) {
+  std::pair<const CLI::App*, std::string> reached{&program, program.get_name()};
+  for (auto named = program.get_subcommands(); !named.empty(); named = named.front()->get_subcommands()) {
+    reached = {named.front(), reached.second + " " + named.front()->get_name()};
+  }
+  return reached;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const auto* option : command.get_options()) {
+    if (option->get_group().empty()) continue;
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const auto* one : command.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!one->get_group().empty()) names.push_back(one->get_name());
+  }
+  return names;
+}
+
+/// What is wrong with the command line: a word that nobody knows, or else what the parser says.
+std::string usage_mistake(const CLI::App& program, const CLI::ParseError& error) {
+  const auto [command, path] = command_reached(program);
+  const auto unknown = program.remaining(true);
+  std::string text = error.what();
+  if (!unknown.empty()) {
+    const auto word = unknown.front().substr(0, unknown.front().find('='));
+    const bool option = word.starts_with('-');
+    const auto known = option ? option_names(*command) : command_names(*command);
+    const char* kind = option          ? "there is no option \""
+                       : known.empty() ? "one argument too many: \""
+                                       : "there is no command \"";
+    text = kind + printable(word) + "\"" + suggestion(word, known);
+  }
+  return text + "; see " + path + " --help";
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App program(about, "semel");
   program.set_version_flag("--version", std::string("semel ") + version);
@@ -42,7 +86,7 @@ int parse_and_run(int argc, char** argv) {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);
-    note(std::string(error.what()) + "; see semel --help");
+    note(usage_mistake(program, error));
     return usage;
   }
   return chosen();
