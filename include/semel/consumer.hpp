@@ -89,15 +89,19 @@ class Consumer {
   /// `store` outlives the consumer.
   explicit Consumer(StoreT& store, ConsumerOptions options = {}) : runner_(store, std::move(options)) {}
 
-  /// Adds a handler: `f(const Message&, Work<SessionType>&)`, which returns nothing, an Answer, or an Outcome. It runs
+  /// Adds a handler: `f(const Message&, Work<SessionType>&)`, which returns nothing, an Answer, or an Outcome (for one
+  /// that may reject: write the return type, `-> semel::Outcome`). It runs
   /// inside a transaction, on a lane's thread, possibly more often than it commits, and may throw.
   template <MessageHandler<SessionType> F>
   void handle(HandlerOptions options, F f) {
     engine::Handler handler{.options = std::move(options), .run = {}, .run_batch = {}};
+    using Returned = std::invoke_result_t<F&, const Message&, Work<SessionType>&>;
+    static_assert(std::is_void_v<Returned> || std::is_same_v<Returned, Answer> || std::is_same_v<Returned, Outcome>,
+                  "a handler returns nothing, an Answer, or an Outcome; one that may reject says `-> semel::Outcome`");
     handler.run = [f = std::move(f)](const Message& message, Session& session, bool& wrote,
                                      std::optional<bool>& applied) mutable -> Outcome {
       Work<SessionType> work(static_cast<SessionType&>(session), wrote, applied);
-      if constexpr (std::is_void_v<decltype(f(message, work))>) {
+      if constexpr (std::is_void_v<Returned>) {
         f(message, work);
         return Answer{};
       } else {
