@@ -13,8 +13,8 @@ from pathlib import Path
 
 
 def psql(uri, sql):
-    done = subprocess.run(["psql", "-X", "-q", "-A", "-t", "-d", uri, "-c", sql], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    command = ["psql", "-X", "-q", "-A", "-t", "-d", uri, "-c", sql]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def order(port, key, body):
