@@ -86,18 +86,52 @@ std::string key_sentence(const HandlerOptions& options) {
   return text + (options.key_is_event_id ? ", the provider's id of the event" : "");
 }
 
-std::string fingerprint_sentence(const HandlerOptions& options) {
+/// Which kinds of messages a handler can get.
+struct Senders {
+  bool verified = false;    ///< webhooks with a checked signature
+  bool unverified = false;  ///< all others
+  bool requests = false;
+  bool messages = false;  ///< all but requests
+};
+
+Senders senders_of(const HandlerOptions& options, const Config& config) {
+  Senders senders;
+  for (const auto& source : config.sources) {
+    if (std::find(options.from.begin(), options.from.end(), source.name) == options.from.end()) continue;
+    const auto* http = std::get_if<HttpSource>(&source.kind);
+    const auto* webhook = http ? std::get_if<http::Webhook>(&http->kind) : nullptr;
+    const bool verified = webhook && webhook->verify.scheme != http::Verification::Scheme::none;
+    const bool requests = http && !webhook;
+    (verified ? senders.verified : senders.unverified) = true;
+    (requests ? senders.requests : senders.messages) = true;
+  }
+  return senders;
+}
+
+/// What is compared where the configuration names nothing.
+std::string automatic_fingerprint(const HandlerOptions& options, const Senders& senders, const std::string& conflict) {
+  const auto part_from = [&](From from) {
+    const auto& parts = options.key.parts();
+    return std::any_of(parts.begin(), parts.end(), [&](const auto& part) { return part.from == from; });
+  };
+  if (options.key_is_event_id && senders.verified) {
+    if (!senders.unverified) return "fingerprint: none, for the sender is verified and the key is its event's id";
+    return "fingerprint: none for a verified sender, else the body" + conflict;
+  }
+  if (part_from(From::transport_id)) return "fingerprint: none";
+  const bool requests = senders.requests && part_from(From::attribute);
+  if (requests && !senders.messages) return "fingerprint: method, path and body" + conflict;
+  return std::string("fingerprint: the body") + (requests ? ", for requests with method and path" : "") + conflict;
+}
+
+std::string fingerprint_sentence(const HandlerOptions& options, const Senders& senders) {
   using Parts = FingerprintPolicy::Parts;
   std::string pointers;
   for (const auto& pointer : options.fingerprint.pointers) pointers += (pointers.empty() ? "" : ", ") + pointer;
   const std::string conflict = "; another one under the same key is a conflict";
   switch (options.fingerprint.parts) {
     case Parts::automatic:
-      if (options.key_is_event_id) return "fingerprint: none for a verified sender, else the body" + conflict;
-      if (options.key.parts().size() == 1 && options.key.parts().front().from == From::transport_id) {
-        return "fingerprint: none";
-      }
-      return "fingerprint: the body, for requests with method and path" + conflict;
+      return automatic_fingerprint(options, senders, conflict);
     case Parts::none:
       return "fingerprint: none; two events that share a key by mistake are not noticed";
     case Parts::body:
@@ -129,11 +163,12 @@ class Reviewer {
     say(key_sentence(options));
     say(guard_sentence(options.guard));
     if (options.guard == Guard::record) {
-      say(fingerprint_sentence(options));
+      say(fingerprint_sentence(options, senders_of(options, config_)));
       say("a record is kept for " + duration_text(options.retention) +
           (options.keep_answer ? "" : ", without its answer"));
     }
     warn_of_transport_id();
+    warn_of_headers();
     warn_of_guard();
     return std::move(review_);
   }
@@ -164,6 +199,15 @@ class Reviewer {
           "producer, not a redrive from a dead-letter queue, not the same event by another way" +
           std::string(reads_file() ? "; a line's id is its number in its file, so a changed file shifts it" : ""));
       return;
+    }
+  }
+
+  void warn_of_headers() {
+    if (handler_.options.guard != Guard::record || !handler_.options.keep_answer) return;
+    const auto kept = replayable_headers(handler_.answer.headers);
+    for (const auto& [name, value] : handler_.answer.headers.entries()) {
+      if (kept.find(name)) continue;
+      warn("answer.headers: " + printable(name) + " goes with the first answer only; a replay does not carry it");
     }
   }
 

@@ -1,5 +1,7 @@
 #include "open_store.hpp"
 
+#include <filesystem>
+
 namespace semel::sqlite::migrations {
 std::span<const EmbeddedFile> embedded_files();
 }
@@ -8,6 +10,15 @@ std::span<const EmbeddedFile> embedded_files();
 }
 
 namespace semel::app {
+namespace {
+
+std::string quoted(const std::string& identifier) {
+  std::string text = "\"";
+  for (const char c : identifier) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return text + "\"";
+}
+
+}  // namespace
 
 Result<AnyStore> open_store(const StoreConfig& config) {
   return std::visit(
@@ -25,6 +36,21 @@ Result<AnyStore> open_store(const StoreConfig& config) {
       config);
 }
 
+Result<AnyStore> open_existing_store(const StoreConfig& config) {
+  if (const auto* options = std::get_if<sqlite::Options>(&config)) {
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    const fs::path file(options->path);
+    const auto folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+    // Where the folder is missing too, the store knows more to say.
+    if (fs::status(file, ignored).type() == fs::file_type::not_found && fs::is_directory(folder, ignored)) {
+      return fix_call(ErrorCode::schema_missing,
+                      "there is no database at " + options->path + "; `semel migrate` creates it");
+    }
+  }
+  return open_store(config);
+}
+
 std::string store_text(const StoreConfig& config) {
   if (const auto* options = std::get_if<sqlite::Options>(&config)) return "sqlite:" + options->path;
   Redactor redactor;
@@ -34,12 +60,19 @@ std::string store_text(const StoreConfig& config) {
 }
 
 std::string migrations_text(const StoreConfig& config) {
-  const bool is_sqlite = std::holds_alternative<sqlite::Options>(config);
-  std::string text;
-  for (const auto& file : is_sqlite ? sqlite::migrations::embedded_files() : postgres::migrations::embedded_files()) {
-    text += "-- " + std::string(file.name) + "\n" + std::string(file.text);
+  const auto* postgres = std::get_if<postgres::Options>(&config);
+  std::string text = "BEGIN;\n";
+  if (postgres) {
+    const auto schema = quoted(postgres->schema);
+    text += "CREATE SCHEMA IF NOT EXISTS " + schema + ";\nSET LOCAL search_path TO " + schema + ";\n";
   }
-  return text;
+  for (const auto& file : postgres ? postgres::migrations::embedded_files() : sqlite::migrations::embedded_files()) {
+    const std::string name(file.name);
+    text += "-- " + name + "\n" + std::string(file.text);
+    text += std::string("INSERT INTO ") + (postgres ? "migrations" : "semel_migrations") + " (version) VALUES (" +
+            std::to_string(std::stoi(name)) + ");\n";
+  }
+  return text + "COMMIT;\n";
 }
 
 }  // namespace semel::app

@@ -14,7 +14,10 @@ namespace semel::app {
 
 using AnyStore = std::variant<std::unique_ptr<sqlite::Store>, std::unique_ptr<postgres::Store>>;
 
+/// A missing SQLite file is created.
 Result<AnyStore> open_store(const StoreConfig& config);
+/// A missing SQLite file is an error (schema_missing): only `semel migrate` makes one.
+Result<AnyStore> open_existing_store(const StoreConfig& config);
 
 inline Store& store_of(const AnyStore& store) {
   return std::visit([](const auto& opened) -> Store& { return *opened; }, store);

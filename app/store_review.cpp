@@ -82,7 +82,7 @@ Finding refusal(const Error& error) {
 }  // namespace
 
 std::vector<Finding> review_store(const Config& config) {
-  const auto store = open_store(config.store);
+  const auto store = open_existing_store(config.store);
   if (!store) return {refusal(store.error())};
   auto findings = store_of(*store).check();
   if (!findings) return {refusal(findings.error())};

@@ -1,6 +1,11 @@
 // semel check CONFIG
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -38,6 +43,22 @@ struct Review {
   }
 };
 
+/// Looks, and opens nothing: opening a pipe would wait for its other end.
+void review_files(const Config& config, std::vector<Finding>& findings) {
+  for (const auto& source : config.sources) {
+    const auto* options = std::get_if<file::Options>(&source.kind);
+    if (!options || options->path == "-") continue;
+    std::error_code ignored;
+    std::string why;
+    if (::access(options->path.c_str(), R_OK) != 0) why = std::strerror(errno);
+    if (std::filesystem::is_directory(options->path, ignored)) why = "it is a directory";
+    if (why.empty()) continue;
+    findings.push_back({.severity = Finding::Severity::refuse,
+                        .message = "sources." + source.name + ": cannot read " + options->path + ": " + why,
+                        .code = ErrorCode::source_unreadable});
+  }
+}
+
 Review review(const Config& config) {
   Review all;
   for (const auto& warning : config.warnings) {
@@ -47,6 +68,7 @@ Review review(const Config& config) {
     all.handlers.push_back(review_handler(handler, config));
     for (auto& finding : all.handlers.back().findings) all.findings.push_back(finding);
   }
+  review_files(config, all.findings);
   for (auto& finding : review_store(config)) all.findings.push_back(std::move(finding));
   for (auto& finding : all.findings) finding.message = config.redactor.clean(std::move(finding.message));
   return all;

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 #include <iostream>
 #include <memory>
+#include <mutex>
 
 #include "base/encoding.hpp"
 #include "commands/commands.hpp"
@@ -76,6 +77,22 @@ Result<DeadLetterQuery> query_of(const LetterOptions& options) {
                   "there is no reason \"" + options.reason + "\"" + suggestion(options.reason, names));
 }
 
+/// A handler that is configured no more may have letters; one that has neither is a slip.
+Result<void> check_handler(const LetterOptions& options, const Config& config, Store& store) {
+  std::vector<std::string> names;
+  for (const auto& handler : config.handlers) names.push_back(handler.options.name);
+  if (options.handler.empty() || std::find(names.begin(), names.end(), options.handler) != names.end()) return {};
+  DeadLetterQuery query;
+  query.handler = options.handler;
+  query.waiting_only = false;
+  query.count_max = 1;
+  const auto letters = store.dead_letters(query);
+  if (!letters) return letters.error();
+  if (!letters->empty()) return {};
+  return fix_call(ErrorCode::config_unknown_name,
+                  "there is no handler \"" + printable(options.handler) + "\"" + suggestion(options.handler, names));
+}
+
 int list(const LetterOptions& options, const Config& config, Store& store) {
   const auto query = query_of(options);
   if (!query) return report(query.error()), usage;
@@ -118,6 +135,10 @@ int show(const LetterOptions& options, const Config& config, Store& store) {
                                                 {"attempts", std::to_string(found.attempts)},
                                                 {"times set aside", std::to_string(found.times)},
                                                 {"last set aside", time_text(found.set_aside_at)}};
+  if (!found.fingerprint.empty()) rows.push_back({"fingerprint", hex_encode(found.fingerprint.bytes())});
+  if (!found.recorded_fingerprint.empty()) {
+    rows.push_back({"recorded", hex_encode(found.recorded_fingerprint.bytes()) + ", of the key's first message"});
+  }
   for (const auto& entry : found.attributes.entries()) rows.push_back({"attribute", attribute_text(entry)});
   rows.push_back({"body", printable(found.body)});
   std::cout << table(rows);
@@ -158,11 +179,58 @@ int drop(const LetterOptions& options, const Config& config, Store& store) {
   return dropped == ids->size() ? done : failure;
 }
 
+/// Collects why messages did not get through.
+class Failures : public Observer {
+ public:
+  struct Failed {
+    std::string handler;
+    std::string key;
+    std::string code;
+    std::string why;
+  };
+  explicit Failures(const Redactor& redactor) : redactor_(redactor) {}
+  void message(const MessageReport& report) override {
+    if (report.decision == Decision::fresh || report.decision == Decision::replay) return;
+    const std::lock_guard lock(mutex_);
+    all_.push_back({std::string(report.handler), report.key ? report.key->text() : "",
+                    report.error ? code_name(report.error->code) : "",
+                    report.error ? redactor_.clean(report.error->message) : "its handler is not configured any more"});
+  }
+  const std::vector<Failed>& all() const { return all_; }
+
+ private:
+  const Redactor& redactor_;
+  std::mutex mutex_;
+  std::vector<Failed> all_;
+};
+
+boost::json::array failures_json(const Failures& failures) {
+  boost::json::array array;
+  for (const auto& [handler, key, code, why] : failures.all()) {
+    array.push_back(boost::json::object{
+        {"handler", handler}, {"key", printable(key)}, {"code", code}, {"message", printable(why)}});
+  }
+  return array;
+}
+
+void print_failures(const Failures& failures) {
+  for (const auto& [handler, key, code, why] : failures.all()) {
+    std::string text = "failed";
+    if (!handler.empty()) text += ": handler " + handler;
+    if (!key.empty()) text += ", key " + printable(key);
+    if (!code.empty()) text += ": " + code;
+    note(text + ": " + printable(why));
+  }
+}
+
 template <class StoreT>
 int retry(const LetterOptions& options, const Config& config, StoreT& store) {
   const auto ids = chosen_ids(options, store);
   if (!ids) return report(ids.error(), config.redactor);
-  Consumer<StoreT> consumer(store, config.consumer);
+  Failures failures(config.redactor);
+  auto consumer_options = config.consumer;
+  consumer_options.observer = &failures;
+  Consumer<StoreT> consumer(store, consumer_options);
   for (const auto& handler : config.handlers) add_handler(consumer, handler);
   const auto summary = ids->empty() ? Result<Summary>(Summary{}) : consumer.resend(*ids);
   if (!summary) return report(summary.error(), config.redactor);
@@ -173,20 +241,40 @@ int retry(const LetterOptions& options, const Config& config, StoreT& store) {
                                    {"replays", summary->replays},
                                    {"set_aside", summary->set_aside},
                                    {"handed_back", summary->handed_back},
-                                   {"unmatched", summary->unmatched}});
+                                   {"unmatched", summary->unmatched},
+                                   {"failed", failures_json(failures)}});
   } else {
+    print_failures(failures);
     std::cout << through << " of " << ids->size() << " got through (" << summary->fresh << " fresh, "
               << summary->replays << " replays); " << ids->size() - through << " still wait\n";
   }
   return through == ids->size() ? done : failure;
 }
 
+/// Each command's own; the id is one that a letter might have.
+std::string example_of(const std::string& name) {
+  const std::string id = " 5f0c7e9ab1d24c3388e6f1027d9b4a65";
+  const auto rest = name == "list" ? std::string(" --reason malformed") : id;
+  return "Example:\n  semel dead-letters semel.yaml " + name + rest;
+}
+
 using LetterCommand = int (*)(const LetterOptions&, const Config&, const AnyStore&);
+
+int run_command(const LetterOptions& options, LetterCommand command) {
+  return with_store(options.config, [&](const Config& config, const AnyStore& store) {
+    if (const auto checked = check_handler(options, config, store_of(store)); !checked) {
+      const int code = report(checked.error(), config.redactor);
+      return checked.error().code == ErrorCode::config_unknown_name ? static_cast<int>(usage) : code;
+    }
+    return command(options, config, store);
+  });
+}
 
 void add_action(CLI::App& parent, const std::string& name, const std::string& about,
                 const std::shared_ptr<LetterOptions>& options, Action& chosen, LetterCommand command) {
   auto* sub = parent.add_subcommand(name, about);
   sub->add_flag("--json", options->json, "Print JSON");
+  sub->footer(example_of(name));
   if (name == "show") sub->add_option("ID", options->ids, "The letter")->required()->expected(1);
   if (name == "list" || name == "retry" || name == "drop") {
     sub->add_option("--handler", options->handler, "Only this handler's");
@@ -201,21 +289,11 @@ void add_action(CLI::App& parent, const std::string& name, const std::string& ab
     auto* ids = sub->add_option("ID", options->ids, "The letters");
     auto* all = sub->add_flag("--all", options->all, "All that wait");
     ids->excludes(all);
-    sub->callback([options, &chosen, command] {
-      if (options->ids.empty() && !options->all) throw CLI::RequiredError("ID or --all");
-      chosen = [options, command] {
-        return with_store(options->config, [&](const Config& config, const AnyStore& store) {
-          return command(*options, config, store);
-        });
-      };
-    });
-    return;
   }
-  sub->callback([options, &chosen, command] {
-    chosen = [options, command] {
-      return with_store(options->config,
-                        [&](const Config& config, const AnyStore& store) { return command(*options, config, store); });
-    };
+  const bool chooses = name == "retry" || name == "drop";
+  sub->callback([options, &chosen, command, chooses] {
+    if (chooses && options->ids.empty() && !options->all) throw CLI::RequiredError("ID or --all");
+    chosen = [options, command] { return run_command(*options, command); };
   });
 }
 
@@ -229,7 +307,7 @@ void add_dead_letters(CLI::App& program, Action& chosen) {
   command->footer(
       "Examples:\n"
       "  semel dead-letters semel.yaml list --reason malformed\n"
-      "  semel dead-letters semel.yaml show 17\n"
+      "  semel dead-letters semel.yaml show 5f0c7e9ab1d24c3388e6f1027d9b4a65\n"
       "  semel dead-letters semel.yaml retry --all");
   add_action(
       *command, "list", "List them, newest first", options, chosen,

@@ -7,6 +7,7 @@
 #include "base/encoding.hpp"
 #include "commands/commands.hpp"
 #include "commands/with_config.hpp"
+#include "config/nearest_name.hpp"
 
 namespace semel::app {
 namespace {
@@ -62,19 +63,29 @@ void print_record(const Record& record) {
   std::cout << table(rows);
 }
 
+/// A handler that is configured no more may have records, so its name is judged only where there is none.
+int no_record(const std::string& handler_name, const Config& config) {
+  std::vector<std::string> names;
+  for (const auto& handler : config.handlers) {
+    names.push_back(handler.options.name);
+    if (handler.options.name != handler_name) continue;
+    const bool keeps = handler.options.guard == Guard::record;
+    note(keeps ? "no record of this key; it was not processed, or it has expired"
+               : "the handler's guard keeps no records: look at the table that it writes");
+    return failure;
+  }
+  note("there is no handler \"" + printable(handler_name) + "\"" + suggestion(handler_name, names));
+  return usage;
+}
+
 int records(const RecordsOptions& options) {
   return with_store(options.config, [&](const Config& config, const AnyStore& store) -> int {
-    std::vector<std::string> names;
-    for (const auto& handler : config.handlers) names.push_back(handler.options.name);
     const auto key = Key::from_parts(options.key);
     if (!key) return report(key.error(), config.redactor);
     const auto record = store_of(store).find_record({{options.handler, options.principal}, *key});
     if (!record) return report(record.error(), config.redactor);
     if (!*record) {
-      const bool known = std::find(names.begin(), names.end(), options.handler) != names.end();
-      note("no record of this key" + (known ? std::string("; it was not processed, or it has expired")
-                                            : "; no handler of this name is configured"));
-      return failure;
+      return no_record(options.handler, config);
     }
     options.json ? print_json(record_json(**record)) : print_record(**record);
     return done;

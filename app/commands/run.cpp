@@ -52,11 +52,24 @@ class Observers : public Observer {
   std::vector<Observer*> all_;
 };
 
+/// Says where it listens once the run has begun, and not before: a run that is refused has listened to nobody.
+class Announcement : public Observer {
+ public:
+  Announcement(Log& log, const OpenedSources& sources) : log_(log), sources_(sources) {}
+  void started() override {
+    for (const auto& address : sources_.addresses()) log_.info("listening on " + address);
+  }
+
+ private:
+  Log& log_;
+  const OpenedSources& sources_;
+};
+
 void print_summary(const Summary& summary, bool json) {
   const std::pair<const char*, std::uint64_t> counts[] = {
-      {"received", summary.received},       {"fresh", summary.fresh},
-      {"replays", summary.replays},         {"set_aside", summary.set_aside},
-      {"handed_back", summary.handed_back}, {"unmatched", summary.unmatched}};
+      {"received", summary.received},   {"fresh", summary.fresh},     {"replays", summary.replays},
+      {"set_aside", summary.set_aside}, {"refused", summary.refused}, {"handed_back", summary.handed_back},
+      {"unmatched", summary.unmatched}};
   boost::json::object object;
   std::vector<std::vector<std::string>> rows(2);
   for (const auto& [name, count] : counts) {
@@ -106,8 +119,6 @@ int run_on(StoreT& store, Config& config, const RunOptions& options, Signals& si
       log.info("admin on http://" + config.admin->address + ":" + std::to_string(admin->port()));
     }
   }
-  Observers observer(observers);
-
   for (auto& listener : config.listeners) {
     listener.on_refused = [&log, &metrics](std::string_view source, const Error& why) {
       metrics.refused(source, why);
@@ -116,6 +127,9 @@ int run_on(StoreT& store, Config& config, const RunOptions& options, Signals& si
   }
   auto sources = OpenedSources::open(config);
   if (!sources) return report(sources.error(), config.redactor);
+  Announcement announcement(log, *sources);
+  observers.push_back(&announcement);
+  Observers observer(observers);
   std::optional<ProbeFd> probe;
   config.consumer.observer = &observer;
   if (options.probe_fds.size() == 2) {
@@ -125,7 +139,6 @@ int run_on(StoreT& store, Config& config, const RunOptions& options, Signals& si
   for (const auto& handler : config.handlers) add_handler(consumer, handler);
   for (auto* source : sources->all()) consumer.consume(*source);
   if (auto started = sources->start(); !started) return report(started.error(), config.redactor);
-  for (const auto& address : sources->addresses()) log.info("listening on " + address);
 
   const auto stop = [&consumer, &log] {
     log.info("stopping");
@@ -161,7 +174,7 @@ void add_run(CLI::App& program, Action& chosen) {
       return with_config(options->config, [&](Config config) {
         // Before any thread is made, the store's included.
         Signals signals;
-        const auto store = open_store(config.store);
+        const auto store = open_existing_store(config.store);
         if (!store) return report(store.error(), config.redactor);
         return std::visit([&](const auto& opened) { return run_on(*opened, config, *options, signals); }, *store);
       });

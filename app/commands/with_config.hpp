@@ -22,7 +22,7 @@ int with_config(const std::string& file, F command) {
 template <class F>
 int with_store(const std::string& file, F command) {
   return with_config(file, [&](const Config& config) {
-    const auto store = open_store(config.store);
+    const auto store = open_existing_store(config.store);
     if (!store) return report(store.error(), config.redactor);
     return command(config, *store);
   });

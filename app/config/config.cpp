@@ -44,7 +44,7 @@ void read_log(Reading& reading, Fields& top, LogConfig& log) {
   if (const auto level = fields.take("level")) {
     const auto chosen = reading.choice<Level>(*level, {{"debug", Level::debug},
                                                        {"info", Level::info},
-                                                       {"warn", Level::warn},
+                                                       {"warning", Level::warn},
                                                        {"error", Level::error},
                                                        {"off", Level::off}});
     log.level = chosen.value_or(log.level);
@@ -122,7 +122,7 @@ Loaded read_config(const std::string& text, const std::string& file, const Envir
     }
     return {.config = std::move(config), .mistakes = {}};
   } catch (const YAML::Exception& problem) {
-    return only(ErrorCode::config_syntax, problem.mark, "no YAML: " + problem.msg);
+    return only(ErrorCode::config_syntax, problem.mark, "not YAML: " + problem.msg);
   }
 }
 

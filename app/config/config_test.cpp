@@ -121,7 +121,7 @@ admin: { listen: 0.0.0.0:9999 }
 lanes: 4
 batch_max: 50
 shutdown_deadline: 3s
-log: { format: json, level: warn }
+log: { format: json, level: warning }
 )";
 
 TEST(Config, reads_every_field) {
@@ -286,7 +286,7 @@ TEST(Config, says_every_mistake_with_its_place) {
 
 TEST(Config, says_what_is_no_yaml) {
   EXPECT_THAT(mistakes_of("store: [a"),
-              ElementsAre("SEMEL-0401 semel.yaml:1:1: no YAML: end of sequence flow not found"));
+              ElementsAre("SEMEL-0401 semel.yaml:1:1: not YAML: end of sequence flow not found"));
   EXPECT_THAT(mistakes_of(""), ElementsAre("SEMEL-0401 semel.yaml: the file is empty"));
   EXPECT_THAT(mistakes_of("- a"), ElementsAre("SEMEL-0404 semel.yaml:1:1: must be a mapping, not a list"));
   EXPECT_THAT(mistakes_of("store: a\n---\nstore: b\n"),

@@ -153,6 +153,7 @@ class HandlerReader {
       return std::nullopt;
     }
     for (const auto& part : parsed->parts()) {
+      if (part.from == KeyExpression::From::transport_id) expect_transport_ids(place);
       const auto why = part.from == KeyExpression::From::attribute ? why_unstable(part.name) : std::nullopt;
       if (!why) continue;
       reading_.mistake(ErrorCode::config_unstable_key, place,
@@ -160,6 +161,29 @@ class HandlerReader {
       return std::nullopt;
     }
     return std::move(*parsed);
+  }
+
+  /// Why a source's messages never have an id of the transport; nothing where they have.
+  static std::optional<std::string_view> why_no_transport_id(const SourceConfig& source) {
+    using Scheme = http::Verification::Scheme;
+    const auto* http = std::get_if<HttpSource>(&source.kind);
+    if (!http) return std::nullopt;
+    const auto* webhook = std::get_if<http::Webhook>(&http->kind);
+    if (!webhook) return "requests bring an Idempotency-Key instead";
+    const auto scheme = webhook->verify.scheme;
+    if (scheme == Scheme::github || scheme == Scheme::shopify || scheme == Scheme::standard_webhooks)
+      return std::nullopt;
+    return "of the webhooks only github, shopify and standard-webhooks send one";
+  }
+
+  void expect_transport_ids(const Place& place) {
+    const auto& from = handler_.options.from;
+    for (const auto& source : config_.sources) {
+      const auto why = why_no_transport_id(source);
+      if (!why || std::find(from.begin(), from.end(), source.name) == from.end()) continue;
+      reading_.mistake(ErrorCode::config_bad_value, place,
+                       "messages from \"" + source.name + "\" have no transport id: " + std::string(*why));
+    }
   }
 
   void read_guard(Fields& fields) {

@@ -36,7 +36,8 @@ struct Summary {
   std::uint64_t received = 0;
   std::uint64_t fresh = 0;
   std::uint64_t replays = 0;
-  std::uint64_t set_aside = 0;
+  std::uint64_t set_aside = 0;  ///< kept in the store for people
+  std::uint64_t refused = 0;    ///< a caller got the problem for an answer, and nothing is kept
   std::uint64_t handed_back = 0;
   std::uint64_t unmatched = 0;
 };

@@ -302,7 +302,11 @@ void Lane::report(const Task& task) {
   if (const auto* v = std::get_if<SetAside>(&verdict)) error = &v->why;
   if (const auto* v = std::get_if<Refused>(&verdict)) error = &v->why;
   if (const auto* v = std::get_if<HandedBack>(&verdict)) error = &v->why;
-  count(task.fate->decision);
+  if (std::holds_alternative<Refused>(verdict)) {
+    ++summary_.refused;
+  } else {
+    count(task.fate->decision);
+  }
   options_.observer->message({.handler = task.options().name,
                               .delivery = task.in_flight->delivery,
                               .key = task.key ? &*task.key : nullptr,

@@ -44,6 +44,7 @@ void add_up(Summary& sum, const Summary& part) {
   sum.fresh += part.fresh;
   sum.replays += part.replays;
   sum.set_aside += part.set_aside;
+  sum.refused += part.refused;
   sum.handed_back += part.handed_back;
   sum.unmatched += part.unmatched;
 }

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import socket
 import sqlite3
 import time
@@ -9,7 +10,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from harness import Case, PostgresDatabase, Program, SqliteDatabase, free_port, post, run
+from harness import Case, PostgresDatabase, Program, SqliteDatabase, free_port, on_every_store, post, run
 from signed import stripe
 
 SECRET = "whsec_never_shown_4711"
@@ -85,6 +86,10 @@ class Usage(ProgramCase):
                 (0, ["migrate", config]), (0, ["migrate", config]), (0, ["migrate", self.store.uri]),
                 (0, ["check", config]), (0, ["run", config]),
                 (1, ["records", config, "--handler", "pay", "--key", "none"]),
+                (2, ["records", config, "--handler", "pya", "--key", "none"]),
+                (2, ["dead-letters", config, "list", "--handler", "pya"]),
+                (2, ["dead-letters", config, "drop", "--all", "--handler", "pya"]),
+                (0, ["dead-letters", config, "list", "--handler", "pay"]),
                 (1, ["dead-letters", config, "show", "none"]), (0, ["dead-letters", config, "list"])]:
             code, output, errors = run(*arguments)
             self.assertEqual(code, expected, f"{arguments}\n{output}\n{errors}")
@@ -111,6 +116,9 @@ class Usage(ProgramCase):
         for command in commands:
             self.assertIn(f"  {command} ", output)
             self.assertRegex(run(command, "--help")[1], rf"Examples?:\n +.*(semel {command})")
+        for action in ["list", "show", "retry", "drop"]:
+            self.assertIn(f"Example:\n  semel dead-letters semel.yaml {action} ",
+                          run("dead-letters", "x.yaml", action, "--help")[1])
         self.assertNotIn("probe-fd", run("run", "--help")[1])
         self.assertIn("Exit codes: 0 done, 1 failure, 2 usage, 3 configuration.", output)
 
@@ -154,11 +162,62 @@ handler pay
   takes messages from events
   key: the body's /id
   guard record: a record of the key commits together with the effect; a replay gets the first answer
-  fingerprint: the body, for requests with method and path; another one under the same key is a conflict
+  fingerprint: the body; another one under the same key is a conflict
   a record is kept for 30d
 
 ready to run
 """)
+
+    def test_looking_makes_no_database(self):
+        config = self.file_config(b"")
+        missing = self.folder / "missing.db"
+        config.write_text(config.read_text().replace(self.store.uri, f"sqlite:{missing}"))
+        for arguments in [["check"], ["run"], ["records", "--handler", "pay", "--key", "x"], ["dead-letters", "list"]]:
+            code, output, errors = run(arguments[0], config, *arguments[1:])
+            self.assertEqual(code, 1, arguments)
+            self.assertIn(f"SEMEL-0211: there is no database at {missing}; `semel migrate` creates it", output + errors)
+            self.assertFalse(missing.exists(), arguments)
+
+    def test_finds_a_file_that_cannot_be_read(self):
+        config = self.migrated(self.file_config(b""))
+        (self.folder / "events.jsonl").unlink()
+        code, output, _ = run("check", config)
+        self.assertEqual(code, 1)
+        self.assertIn(f"error: SEMEL-0307: sources.events: cannot read {self.folder}/events.jsonl: No such", output)
+
+    def webhook(self, verify, handler):
+        config = self.write("hook.yaml", f"""store: {self.store.uri}
+sources: {{ hooks: {{ http: {{ listen: "127.0.0.1:0", path: /, {verify} }} }} }}
+handlers: {{ h: {{ from: hooks, {handler}, execute: "INSERT INTO effects VALUES (:key, 1)" }} }}
+""")
+        run("migrate", config, env={"S": SECRET})
+        return run("check", config, env={"S": SECRET})
+
+    def test_refuses_a_transport_id_where_there_is_none(self):
+        signed = 'verify: {{ {}: {{ secrets: [ "${{S}}" ] }} }}'
+        for verify, expected in [(signed.format("stripe"), 3), (signed.format("slack"), 3), ("verify: none", 3),
+                                 ("requests: { principal: none }", 3), (signed.format("github"), 0),
+                                 (signed.format("shopify"), 0)]:
+            code, output, errors = self.webhook(verify, "key: transport-id")
+            self.assertEqual(code, expected, errors)
+            said = 'handlers.h.key: messages from "hooks" have no transport id' in errors
+            self.assertEqual(said, expected == 3, errors)
+
+    def test_says_what_is_compared_for_the_handlers_own_sources(self):
+        stripe_only = 'verify: { stripe: { secrets: [ "${S}" ] } }'
+        for verify, handler, expected in [
+                (stripe_only, "key: /id, key_is: event-id", "fingerprint: none, for the sender is verified"),
+                ("verify: none", "key: /id, key_is: event-id", "fingerprint: the body; another"),
+                ("requests: { principal: none }", "key: /id", "fingerprint: the body; another"),
+                ("requests: { principal: none }", "key: header:Idempotency-Key",
+                 "fingerprint: method, path and body; another")]:
+            self.assertIn("\n  " + expected, self.webhook(verify, handler)[1])
+
+    def test_warns_of_a_header_that_a_replay_will_not_carry(self):
+        answer = "answer: { headers: { Location: /x, X-Mine: y } }"
+        output = self.webhook("verify: none", f"key: /id, {answer}")[1]
+        self.assertIn("warning: handlers.h: answer.headers: X-Mine goes with the first answer only", output)
+        self.assertNotIn("Location goes", output)
 
     def findings(self, handler):
         file = self.folder / "events.jsonl"
@@ -232,6 +291,20 @@ handlers:
         self.assertEqual(store.execute("SELECT count(*) FROM keyed"), [("0",)], "nothing was run")
 
 
+class Migrate(Case):
+    @on_every_store
+    def test_what_it_prints_can_be_run_as_it_is(self, store):
+        code, script, _ = run("migrate", store.uri, "--print")
+        self.assertEqual(code, 0)
+        if store.name == "sqlite":
+            connection = sqlite3.connect(store.path, isolation_level=None)
+            connection.executescript(script)
+            connection.close()
+        else:
+            store.execute(script)
+        self.assertIn("is on the newest schema already", run("migrate", store.uri)[1])
+
+
 class Files(ProgramCase):
     def test_counts_each_message_once_and_keeps_what_is_wrong(self):
         lines = [b'{"id": "a", "cents": 1}', b'{"id": "a", "cents": 1}', b'{"id": "b", "cents": 2}',
@@ -241,7 +314,7 @@ class Files(ProgramCase):
         code, output, errors = run("run", config, "--json")
         self.assertEqual(code, 0, errors)
         self.assertEqual(json.loads(output), {"received": 10, "fresh": 2, "replays": 1, "set_aside": 7,
-                                              "handed_back": 0, "unmatched": 0})
+                                              "handed_back": 0, "unmatched": 0, "refused": 0})
         self.assertEqual(self.rows(), [("a", "1"), ("b", "2")])
         self.assertEqual(sorted((l["reason"], l["code"]) for l in self.letters(config)), [
             ("conflict", "SEMEL-0105"), ("exhausted", "SEMEL-0207"), ("malformed", "SEMEL-0103"),
@@ -268,8 +341,9 @@ class Files(ProgramCase):
         self.assertEqual(json.loads(output)["body"], '{"id": "a", "cents": null}')
         self.assertIn("{\"id\": \"a\"", run("dead-letters", config, "show", letters["exhausted"])[1])
         self.assertIn("exhausted", run("dead-letters", config, "list")[1])
-        code, _, _ = run("dead-letters", config, "retry", letters["exhausted"])
+        code, _, errors = run("dead-letters", config, "retry", letters["exhausted"])
         self.assertEqual(code, 1, "it fails again and waits on")
+        self.assertRegex(errors, r"^semel: failed: handler pay, key a: SEMEL-0207: .*NOT NULL")
         self.store.execute("DROP TABLE effects")
         self.store.execute("CREATE TABLE effects (id text NOT NULL, cents bigint)")
         code, output, errors = run("dead-letters", config, "retry", letters["exhausted"])
@@ -279,6 +353,21 @@ class Files(ProgramCase):
         self.assertEqual(self.letters(config), [])
         code, output, _ = run("dead-letters", config, "list", "--resolved", "--json")
         self.assertEqual(sorted(l["state"] for l in json.loads(output)), ["dropped", "retried"])
+
+    def test_a_conflict_shows_both_fingerprints(self):
+        config = self.migrated(self.file_config(b'{"id": "a", "cents": 1}\n{"id": "a", "cents": 2}\n'))
+        run("run", config)
+        letter, = self.letters(config)
+        output = run("dead-letters", config, "show", letter["id"])[1]
+        both = re.findall(r"^(?:fingerprint|recorded) +([0-9a-f]{16,})", output, re.M)
+        self.assertEqual(len(set(both)), 2, output)
+
+    def test_says_where_a_guard_keeps_no_record(self):
+        config = self.file_config(b"")
+        config.write_text(config.read_text().replace("    key: /id\n", "    key: /id\n    guard: natural\n"))
+        code, _, errors = run("records", self.migrated(config), "--handler", "pay", "--key", "a")
+        self.assertEqual((code, errors),
+                         (1, "semel: the handler's guard keeps no records: look at the table that it writes\n"))
 
     def test_reads_gzip_and_says_where_it_is_torn(self):
         packed = gzip.compress(b"".join(b'{"id": "%d", "cents": %d}\n' % (i, i) for i in range(100)))
@@ -364,12 +453,16 @@ class Http(ProgramCase):
         self.assertEqual(order("bob", "k1", 2)[::2], (201, '{"ordered":2}'))
         self.assertEqual(order("ann", "k1", 9)[0], 422)
         self.assertEqual(order("ann", "", 9)[0], 400)
+        status, _, problem = order("", "k1", 9)
+        self.assertEqual(status, 401)
+        self.assertIn("there is no X-Customer header", problem)
         self.assertEqual(self.rows(), [("k1", "1"), ("k1", "2")])
         code, output, errors = run("records", self.config, "--handler", "order", "--key", "k1", "--principal", "bob",
                                    "--json", env=self.env)
         self.assertEqual(code, 0, errors)
         self.assertEqual(json.loads(output)["answer"]["body"], '{"ordered":2}')
         self.assertEqual(program.stop(), 0)
+        self.assertRegex(program.text()[0], r"set aside +refused .*\n.* 0 +1 ", "a conflict that its caller was told")
 
     def test_bad_input_gets_a_clear_answer_and_loses_nothing(self):
         program = self.start()
@@ -444,6 +537,16 @@ class Http(ProgramCase):
 
 
 class World(ProgramCase):
+    def test_a_run_that_is_refused_never_says_that_it_listens(self):
+        config = self.write("semel.yaml", f"""store: {self.store.uri}
+sources: {{ hooks: {{ http: {{ listen: "127.0.0.1:0", path: /, verify: none }} }} }}
+handlers: {{ h: {{ from: hooks, key: /id, execute: "INSERT INTO effects VALUES (:key, 1)" }} }}
+admin: none
+""")
+        code, _, errors = run("run", config)
+        self.assertEqual(code, 1)
+        self.assertNotIn("listening", errors)
+
     def test_a_store_in_a_read_only_folder_is_an_error_with_its_path(self):
         folder = self.folder / "locked"
         folder.mkdir()

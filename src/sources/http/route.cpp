@@ -45,7 +45,7 @@ Attributes attributes_of(const net::Request& request, const std::string* key) {
 Result<std::string> principal_header(const Attributes& headers, std::string_view name) {
   const auto value = headers.find(name);
   if (!value || value->empty())
-    return fix_call(ErrorCode::principal_missing, "a " + std::string(name) + " header is needed here");
+    return fix_call(ErrorCode::principal_missing, "there is no " + std::string(name) + " header, which is needed here");
   if (headers.count(name) > 1)
     return fix_call(ErrorCode::principal_missing, "there is more than one " + std::string(name) + " header");
   return std::string(*value);
