@@ -39,6 +39,13 @@ std::size_t weight(const Fate& fate) {
   }
 }
 
+/// A message that no handler wants is done; a letter of a handler that is gone, or that has narrowed what it takes,
+/// still waits.
+decltype(Fate::verdict) verdict_of_unmatched(const InFlight& in_flight) {
+  if (in_flight.letter_id.empty()) return Done{};
+  return HandedBack{fix_call(ErrorCode::config_unknown_name, "no handler takes this letter any more")};
+}
+
 }  // namespace
 
 bool InFlight::finished() const {
@@ -284,7 +291,7 @@ void Lane::settle() {
       if (!verdict || weight(*task->fate) > weight(*verdict)) verdict = &*task->fate;
     }
     settlements[it->receiver].push_back(
-        {std::move(it->delivery.receipt), verdict ? verdict->verdict : decltype(Fate::verdict){Done{}}});
+        {std::move(it->delivery.receipt), verdict ? verdict->verdict : verdict_of_unmatched(*it)});
     it = in_flight_.erase(it);
   }
   bool any = false;

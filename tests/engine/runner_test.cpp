@@ -255,5 +255,30 @@ TYPED_TEST(Runner, ADeadLetterSentAgainIsDoneOnceAndMarked) {
   EXPECT_EQ(this->effects(), (std::pair<std::int64_t, std::int64_t>{3, 3}));
 }
 
+TYPED_TEST(Runner, ADeadLetterThatNoHandlerTakesAnyMoreWaitsOn) {
+  Consumer consumer(*this->store_);
+  auto options = this->pay();
+  options.retry = {.attempts_max = 1};
+  consumer.handle(options, [](const Message&, auto&) -> Outcome { return Rejection{"not open yet"}; });
+  ListSource source(this->bodies(0, 1), ending);
+  consumer.consume(source);
+  consumer.run().value();
+  const std::vector<std::string> ids = {this->store_->dead_letters({}).value().at(0).id};
+
+  const auto takes = [](const Message&, auto&) { return Answer{}; };
+  Consumer renamed(*this->store_);
+  options.name = "renamed";
+  renamed.handle(options, takes);
+  EXPECT_EQ(renamed.resend(ids).value().unmatched, 1u);
+  EXPECT_EQ(this->store_->dead_letters({}).value().size(), 1u);
+
+  Consumer narrowed(*this->store_);
+  options = this->pay();
+  options.from = {"another"};
+  narrowed.handle(options, takes);
+  EXPECT_EQ(narrowed.resend(ids).value().unmatched, 1u);
+  EXPECT_EQ(this->store_->dead_letters({}).value().size(), 1u);
+}
+
 }  // namespace
 }  // namespace semel
