@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string_view>
 
@@ -9,6 +10,7 @@ namespace semel::app {
 namespace {
 
 constexpr int over = SIGUSR1;  ///< the run has ended by itself
+constexpr int none = 0;        ///< the time has passed
 
 void end_at_once(std::string_view why) {
   // No destructors: they might wait for what hangs.
@@ -16,14 +18,9 @@ void end_at_once(std::string_view why) {
   ::_exit(1);
 }
 
-int wait_for(const sigset_t& set, std::chrono::milliseconds deadline) {
-  const auto until = std::chrono::steady_clock::now() + deadline;
-  for (;;) {
-    const auto left = std::max(std::chrono::nanoseconds(0), until - std::chrono::steady_clock::now());
-    const timespec time{.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
-    const int signal = sigtimedwait(&set, nullptr, &time);
-    if (signal > 0 || errno == EAGAIN) return signal;
-  }
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 }  // namespace
@@ -32,22 +29,40 @@ Signals::Signals() {
   std::signal(SIGPIPE, SIG_IGN);
   sigemptyset(&set_);
   for (const int signal : {SIGTERM, SIGINT, over}) sigaddset(&set_, signal);
+  // Under nohup it is ignored, and stays so.
+  if (!is_ignored(SIGHUP)) sigaddset(&set_, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &set_, nullptr);
 }
 
 void Signals::watch(std::function<void()> stop, std::chrono::milliseconds deadline) {
   thread_ = std::thread([this, stop = std::move(stop), deadline] {
-    int signal = 0;
-    if (sigwait(&set_, &signal) != 0 || signal == over) return;
+    if (next(std::nullopt) == over) return;
     stop();
-    signal = wait_for(set_, deadline);
+    const int signal = next(std::chrono::steady_clock::now() + deadline);
     if (signal == over) return;
     end_at_once(signal > 0 ? "semel: second signal, ending at once\n" : "semel: the shutdown deadline has passed\n");
   });
 }
 
+/// Anybody can send `over`; it means something only from here.
+int Signals::next(std::optional<Time> until) {
+  for (;;) {
+    int signal = 0;
+    if (until) {
+      const auto left = std::max(std::chrono::nanoseconds(0), *until - std::chrono::steady_clock::now());
+      const timespec time{.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
+      signal = sigtimedwait(&set_, nullptr, &time);
+      if (signal < 0 && errno == EAGAIN) return none;
+    } else {
+      signal = sigwaitinfo(&set_, nullptr);
+    }
+    if (signal > 0 && (signal != over || is_over_)) return signal;
+  }
+}
+
 Signals::~Signals() {
   if (!thread_.joinable()) return;
+  is_over_ = true;
   pthread_kill(thread_.native_handle(), over);
   thread_.join();
 }

@@ -1,11 +1,13 @@
-// SIGTERM and SIGINT: the first asks the run to stop, the second (or the deadline) ends the process at once.
+// SIGTERM, SIGINT and SIGHUP: the first asks the run to stop, the second (or the deadline) ends the process at once.
 #pragma once
 
 #include <pthread.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <functional>
+#include <optional>
 #include <thread>
 
 namespace semel::app {
@@ -20,7 +22,11 @@ class Signals {
   ~Signals();
 
  private:
+  using Time = std::chrono::steady_clock::time_point;
+  int next(std::optional<Time> until);
+
   sigset_t set_{};
+  std::atomic<bool> is_over_ = false;
   std::thread thread_{};
 };
 
