@@ -1,4 +1,7 @@
 // The semel program: the commands, and nothing else.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
@@ -92,11 +95,29 @@ int parse_and_run(int argc, char** argv) {
   return chosen();
 }
 
+/// Without them the next file or socket to be opened would get their numbers, and what is printed.
+void open_standard_descriptors() {
+  for (int descriptor = ::open("/dev/null", O_RDWR); descriptor >= 0; descriptor = ::open("/dev/null", O_RDWR)) {
+    if (descriptor > STDERR_FILENO) {
+      ::close(descriptor);
+      return;
+    }
+  }
+}
+
+/// What was printed into a full disk was not done.
+int with_output_written(int code) {
+  if (std::cout.flush() || code != done) return code;
+  note("standard output could not be written");
+  return failure;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_descriptors();
   try {
-    return parse_and_run(argc, argv);
+    return with_output_written(parse_and_run(argc, argv));
   } catch (const semel::Failure& failure_thrown) {
     return report(failure_thrown.error());
   } catch (const std::exception& error) {

@@ -30,6 +30,17 @@ bool carries_credentials(std::string_view name) {
   return false;
 }
 
+/// Control characters above ASCII (U+0080 to U+009F), line ends (U+2028, U+2029), and those that turn the direction of
+/// what follows (U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069), in UTF-8.
+bool commands_a_terminal(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0; };
+  if (byte(0) == 0xc2) return byte(1) < 0xa0;
+  if (byte(0) != 0xe2) return false;
+  const auto last = byte(2);
+  if (byte(1) == 0x80) return last == 0x8e || last == 0x8f || (last >= 0xa8 && last <= 0xae);
+  return byte(1) == 0x81 && last >= 0xa6 && last <= 0xa9;
+}
+
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
@@ -37,13 +48,13 @@ std::size_t width(std::string_view text) {
 }  // namespace
 
 int report(const Error& error, const Redactor& redactor) {
-  std::cerr << "semel: " << code_name(error.code) << ": " << redactor.clean(error.message) << "\n";
+  std::cerr << "semel: " << code_name(error.code) << ": " << printable(redactor.clean(error.message)) << "\n";
   return exit_code(error.code);
 }
 
 int report(const std::vector<Mistake>& mistakes, const std::string& file) {
   for (const auto& mistake : mistakes) {
-    std::cerr << "semel: " << code_name(mistake.code) << ": " << place_and_message(mistake, file) << "\n";
+    std::cerr << "semel: " << code_name(mistake.code) << ": " << printable(place_and_message(mistake, file)) << "\n";
   }
   return configuration;
 }
@@ -93,13 +104,20 @@ std::string printable(std::string_view bytes) {
   static constexpr char digits[] = "0123456789abcdef";
   const bool text = is_valid_utf8(bytes);
   std::string out;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !text)) {
-      out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-    } else {
-      out += c;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const auto first = static_cast<unsigned char>(bytes[at]);
+    const bool escape =
+        first < 0x20 || first == 0x7f || (first >= 0x80 && !text) || commands_a_terminal(bytes.substr(at));
+    const std::size_t size = !text || first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    for (const char c : bytes.substr(at, size)) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (escape) {
+        out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+      } else {
+        out += c;
+      }
     }
+    at += size;
   }
   return out;
 }

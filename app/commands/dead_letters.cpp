@@ -32,7 +32,7 @@ struct LetterOptions {
 /// Empty where the letter has no key.
 std::string key_text(const DeadLetter& letter) {
   const auto key = Key::from_bytes(letter.key);
-  return key ? key->text() : "";
+  return key ? printable(key->text()) : "";
 }
 
 std::string state_text(const DeadLetter& letter) { return letter.resolution.empty() ? "waiting" : letter.resolution; }

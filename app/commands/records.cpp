@@ -45,7 +45,7 @@ boost::json::object record_json(const Record& record) {
 void print_record(const Record& record) {
   std::vector<std::vector<std::string>> rows = {
       {"handler", record.scope.handler},
-      {"key", record.key.text()},
+      {"key", printable(record.key.text())},
       {"state", state_text(record.state)},
       {"recorded", time_text(record.recorded_at)},
       {"expires", time_text(record.expires_at)},
