@@ -84,6 +84,22 @@ void read_top(Reading& reading, const Place& place, Config& config) {
   top.finish();
 }
 
+constexpr int depth_max = 100;
+constexpr int values_max = 100'000;
+
+/// False for a tree that aliases make endless, or so large that walking it would take forever. Takes `budget` down by
+/// the number of values met.
+bool is_bounded(const YAML::Node& node, int depth, int& budget) {
+  if (depth == 0 || --budget < 0) return false;
+  if (!node.IsMap() && !node.IsSequence()) return true;
+  for (const auto& entry : node) {
+    if (node.IsSequence() && !is_bounded(entry, depth - 1, budget)) return false;
+    if (node.IsMap() && !(is_bounded(entry.first, depth - 1, budget) && is_bounded(entry.second, depth - 1, budget)))
+      return false;
+  }
+  return true;
+}
+
 Loaded only(ErrorCode code, const YAML::Mark& mark, std::string message) {
   Mistake mistake{.code = code, .line = 0, .column = 0, .path = "", .message = std::move(message)};
   if (!mark.is_null()) {
@@ -110,6 +126,10 @@ Loaded read_config(const std::string& text, const std::string& file, const Envir
     }
     if (documents.size() > 1) {
       return only(ErrorCode::config_syntax, documents[1].Mark(), "one document only, but \"---\" begins another");
+    }
+    if (int budget = values_max; !is_bounded(documents.front(), depth_max, budget)) {
+      return only(ErrorCode::config_syntax, documents.front().Mark(),
+                  "too large or too deep; an alias (*name) may stand for what contains it");
     }
     Config config;
     config.file = file;

@@ -47,6 +47,20 @@ handlers:
     answer: { status: 200, body: { ok: true } }
 )";
 
+TEST(Config, refuses_aliases_that_make_the_tree_endless_or_vast) {
+  const std::string head = std::string(usual_example) + "    fingerprint: body\n";
+  std::string vast = "a: &a [x, x, x, x, x, x, x, x, x, x]\n";
+  for (char name = 'b'; name < 'k'; ++name) {
+    vast += std::string(1, name) + ": &" + name + " [";
+    for (int i = 0; i < 10; ++i) vast += std::string(i ? ", *" : "*") + static_cast<char>(name - 1);
+    vast += "]\n";
+  }
+  for (const auto& text : {"a: &a { b: *a }\n" + head, "? &a [ *a ]\n: 1\n" + head, vast + head}) {
+    EXPECT_THAT(mistakes_of(text), ElementsAre("SEMEL-0401 semel.yaml:1:1: too large or too deep; an alias (*name) may "
+                                               "stand for what contains it"));
+  }
+}
+
 TEST(Config, reads_the_example) {
   const auto loaded = read(usual_example);
   ASSERT_THAT(mistakes_of(usual_example), IsEmpty());
