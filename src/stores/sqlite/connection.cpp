@@ -27,7 +27,9 @@ constexpr std::array guarded_pragmas{"synchronous",
                                      "writable_schema",
                                      "schema_version",
                                      "fullfsync",
-                                     "ignore_check_constraints"};
+                                     "ignore_check_constraints",
+                                     "query_only",
+                                     "wal_checkpoint"};
 
 bool may_write(const fs::path& path) { return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0; }
 

@@ -75,10 +75,11 @@ class SqliteSession : public ::testing::Test {
 };
 
 TEST_F(SqliteSession, KeepsAHandlersSqlAwayFromTheTransaction) {
-  for (const char* sql : {"BEGIN", "BEGIN IMMEDIATE", "COMMIT", "END", "ROLLBACK", "SAVEPOINT s", "RELEASE s",
-                          "ROLLBACK TO s", "/* quietly */ COMMIT", "ATTACH ':memory:' AS other", "DETACH main",
-                          "PRAGMA synchronous = OFF", "PRAGMA main.synchronous = 0", "PRAGMA Journal_Mode(DELETE)",
-                          "PRAGMA writable_schema = ON", "PRAGMA locking_mode = EXCLUSIVE"})
+  for (const char* sql :
+       {"BEGIN", "BEGIN IMMEDIATE", "COMMIT", "END", "ROLLBACK", "SAVEPOINT s", "RELEASE s", "ROLLBACK TO s",
+        "/* quietly */ COMMIT", "ATTACH ':memory:' AS other", "DETACH main", "PRAGMA synchronous = OFF",
+        "PRAGMA main.synchronous = 0", "PRAGMA Journal_Mode(DELETE)", "PRAGMA writable_schema = ON",
+        "PRAGMA locking_mode = EXCLUSIVE", "PRAGMA query_only = 1", "PRAGMA wal_checkpoint(TRUNCATE)"})
     EXPECT_EQ(error_of(sql).code, ErrorCode::handler_misused) << sql;
 }
 
