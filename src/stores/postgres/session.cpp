@@ -168,7 +168,14 @@ Result<std::vector<std::optional<Record>>> LaneSession::claim(std::span<const Re
   if (auto ready = usable(); !ready) return ready.error();
   std::vector<RecordDigest> digests;
   for (const auto& id : ids) digests.push_back(record_digest(id.scope, id.key));
-  if (auto sent = send_own(statements_.claim, digest_parameters(digests)); !sent) return sent.error();
+  // Planned anew each time: a plan kept from when the table was empty would read all of it, until somebody analyses it.
+  const auto parameters = digest_parameters(digests);
+  const auto breakdown = connection_->send({.purpose = Purpose::own,
+                                            .sql = statements_.claim,
+                                            .parameters = parameters,
+                                            .reusable = false,
+                                            .binary_result = true});
+  if (breakdown) return fail(*breakdown);
   if (auto done = synchronise(); !done) return done.error();
   auto found = match(ids);
   if (!found) return fail(found.error());
