@@ -44,7 +44,8 @@ class LaneSession final : public SqlSession {
  private:
   Result<void> usable() const;
   Result<void> connect();
-  Result<void> send_own(std::string_view sql, const Parameters& parameters);
+  /// Not `reusable`: planned anew each time.
+  Result<void> send_own(std::string_view sql, const Parameters& parameters, bool reusable = true);
   Result<void> send_effect(std::string_view sql, const Parameters& parameters);
   Result<void> make_room(std::span<const Record> records);
   Result<std::vector<std::optional<Record>>> match(std::span<const RecordId> ids);
@@ -139,9 +140,9 @@ Result<void> LaneSession::begin() {
   return error;
 }
 
-Result<void> LaneSession::send_own(std::string_view sql, const Parameters& parameters) {
-  const auto breakdown =
-      connection_->send({.purpose = Purpose::own, .sql = sql, .parameters = parameters, .binary_result = true});
+Result<void> LaneSession::send_own(std::string_view sql, const Parameters& parameters, bool reusable) {
+  const auto breakdown = connection_->send(
+      {.purpose = Purpose::own, .sql = sql, .parameters = parameters, .reusable = reusable, .binary_result = true});
   return breakdown ? Result<void>(fail(*breakdown)) : Result<void>();
 }
 
@@ -168,14 +169,8 @@ Result<std::vector<std::optional<Record>>> LaneSession::claim(std::span<const Re
   if (auto ready = usable(); !ready) return ready.error();
   std::vector<RecordDigest> digests;
   for (const auto& id : ids) digests.push_back(record_digest(id.scope, id.key));
-  // Planned anew each time: a plan kept from when the table was empty would read all of it, until somebody analyses it.
-  const auto parameters = digest_parameters(digests);
-  const auto breakdown = connection_->send({.purpose = Purpose::own,
-                                            .sql = statements_.claim,
-                                            .parameters = parameters,
-                                            .reusable = false,
-                                            .binary_result = true});
-  if (breakdown) return fail(*breakdown);
+  // Not reusable: a plan kept from when the table was empty would read all of it, until somebody analyses it.
+  if (auto sent = send_own(statements_.claim, digest_parameters(digests), false); !sent) return sent.error();
   if (auto done = synchronise(); !done) return done.error();
   auto found = match(ids);
   if (!found) return fail(found.error());
