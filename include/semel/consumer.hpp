@@ -11,6 +11,7 @@
 #include <semel/key.hpp>
 #include <semel/message.hpp>
 #include <semel/observer.hpp>
+#include <semel/performer.hpp>
 #include <semel/probe.hpp>
 #include <semel/source.hpp>
 #include <semel/store.hpp>
@@ -25,6 +26,8 @@ namespace semel {
 struct ConsumerOptions {
   std::size_t batch_max = 100;  ///< messages a transaction
   int lanes_per_source = 2;     ///< one in all on a store with a single writer
+  /// Names this process in an intent's history; empty: host name and process id.
+  std::string process_name{};
   std::chrono::milliseconds shutdown_deadline{10'000};
   Clock* clock = &Clock::system();
   Probe* probe = &Probe::none();
@@ -48,10 +51,25 @@ namespace engine {
 struct Handler {
   HandlerOptions options;
   /// Set for a per-message handler.
-  std::function<Outcome(const Message&, Session&, bool& wrote, std::optional<bool>& applied)> run;
+  std::function<Outcome(const Message&, Session&, WorkLog&)> run;
   /// Set for a batch handler: one outcome a message, or none for a plain Answer each.
-  std::function<std::vector<Outcome>(std::span<const Message>, Session&, std::optional<std::int64_t>& applied)>
+  std::function<std::vector<Outcome>(std::span<const Message>, Session&, std::optional<std::int64_t>& applied,
+                                     std::span<WorkLog>)>
       run_batch;
+};
+
+/// An effect, its performer, and what is written once its outcome is known, with the session's type erased.
+struct Effect {
+  EffectOptions options;
+  Performer* performer = nullptr;
+  /// Nothing: the outcome is recorded, and the first answer stands.
+  std::function<std::optional<Answer>(const Settled&, Session&, WorkLog&)> settle;
+};
+
+/// Where publications go.
+struct Target {
+  TargetOptions options;
+  Performer* performer = nullptr;  ///< null for a queue in the store
 };
 
 /// The engine behind Consumer; not part of the API.
@@ -61,6 +79,9 @@ class Runner {
   ~Runner();
   void add(Handler handler);
   void add(Source& source);
+  void add(EffectOptions effect, Performer& performer);
+  void settle(std::string effect, std::function<std::optional<Answer>(const Settled&, Session&, WorkLog&)> handler);
+  void add(TargetOptions target, Performer* performer);
   Result<Summary> run();
   Result<Summary> resend(std::span<const std::string> dead_letter_ids);
   void stop() noexcept;
@@ -99,9 +120,8 @@ class Consumer {
     using Returned = std::invoke_result_t<F&, const Message&, Work<SessionType>&>;
     static_assert(std::is_void_v<Returned> || std::is_same_v<Returned, Answer> || std::is_same_v<Returned, Outcome>,
                   "a handler returns nothing, an Answer, or an Outcome; one that may reject says `-> semel::Outcome`");
-    handler.run = [f = std::move(f)](const Message& message, Session& session, bool& wrote,
-                                     std::optional<bool>& applied) mutable -> Outcome {
-      Work<SessionType> work(static_cast<SessionType&>(session), wrote, applied);
+    handler.run = [f = std::move(f)](const Message& message, Session& session, WorkLog& log) mutable -> Outcome {
+      Work<SessionType> work(static_cast<SessionType&>(session), log);
       if constexpr (std::is_void_v<Returned>) {
         f(message, work);
         return Answer{};
@@ -118,8 +138,9 @@ class Consumer {
   void handle_batch(HandlerOptions options, F f) {
     engine::Handler handler{.options = std::move(options), .run = {}, .run_batch = {}};
     handler.run_batch = [f = std::move(f)](std::span<const Message> messages, Session& session,
-                                           std::optional<std::int64_t>& applied) mutable -> std::vector<Outcome> {
-      BatchWork<SessionType> work(static_cast<SessionType&>(session), applied);
+                                           std::optional<std::int64_t>& applied,
+                                           std::span<WorkLog> logs) mutable -> std::vector<Outcome> {
+      BatchWork<SessionType> work(static_cast<SessionType&>(session), applied, logs);
       if constexpr (std::is_void_v<decltype(f(messages, work))>) {
         f(messages, work);
         return {};
@@ -129,6 +150,33 @@ class Consumer {
     };
     runner_.add(std::move(handler));
   }
+
+  /// Says who makes the calls of an effect that handlers intend by its name. `performer` outlives the consumer, and
+  /// makes the calls of one effect or of several.
+  void perform(EffectOptions effect, Performer& performer) { runner_.add(std::move(effect), performer); }
+
+  /// Says what is written once the outcome of an effect's call is known, for good or ill:
+  /// `f(const Settled&, SettleWork<SessionType>&)`, which returns nothing (the answer stands), an Answer, or an
+  /// optional one. It runs inside the transaction that commits the outcome, possibly more often than that commits.
+  template <class F>
+  void settle(std::string effect, F f) {
+    runner_.settle(
+        std::move(effect),
+        [f = std::move(f)](const Settled& settled, Session& session, WorkLog& log) mutable -> std::optional<Answer> {
+          SettleWork<SessionType> work(static_cast<SessionType&>(session), log);
+          if constexpr (std::is_void_v<decltype(f(settled, work))>) {
+            f(settled, work);
+            return std::nullopt;
+          } else {
+            return f(settled, work);
+          }
+        });
+  }
+
+  /// Says who sends the publications to a target of this name. `performer` outlives the consumer.
+  void publish_to(TargetOptions target, Performer& performer) { runner_.add(std::move(target), &performer); }
+  /// Publications to this name go into a queue in the store, from which any handler or SQL client takes them.
+  void publish_to_queue(std::string name) { runner_.add({.name = std::move(name)}, nullptr); }
 
   /// `source` outlives the consumer.
   void consume(Source& source) { runner_.add(source); }

@@ -30,6 +30,8 @@ enum class ErrorCode : int {
   rejected = 106,
   attempts_exhausted = 107,
   field_missing = 108,
+  in_progress = 109,
+  ambiguous = 110,
 
   store_unreachable = 201,
   connection_lost = 202,
@@ -70,6 +72,9 @@ enum class ErrorCode : int {
 
   handler_failed = 501,
   handler_misused = 502,
+  effect_unknown = 503,
+  settle_failed = 504,
+  outcome_contradicted = 505,
 };
 
 /// "SEMEL-0203".

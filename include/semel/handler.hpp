@@ -30,6 +30,16 @@ struct RetryPolicy {
   std::chrono::milliseconds delay_max{30'000};
 };
 
+/// What a caller gets whose message's outside calls are not settled yet.
+struct Waiting {
+  /// How long the first caller waits for them. It must be shorter than its source's own deadline.
+  std::chrono::milliseconds deadline{20'000};
+  /// What it then gets: 202, or 409 as for one that comes again meanwhile; both with Retry-After.
+  bool accepted_when_late = true;
+  /// A caller that comes again meanwhile waits too, as long; else it gets 409 at once.
+  bool wait_again = false;
+};
+
 struct HandlerOptions {
   std::string name;  ///< the scope of its keys; 1 to 128 bytes; never renamed lightly: a new name forgets
   std::vector<std::string> from{};  ///< names of sources; empty: every source
@@ -40,6 +50,7 @@ struct HandlerOptions {
   FingerprintPolicy fingerprint{};
   std::chrono::seconds retention = std::chrono::hours(24 * 30);  ///< how long a record is kept
   bool keep_answer = true;
+  Waiting waiting{};
   RetryPolicy retry{};
 };
 

@@ -17,10 +17,21 @@ enum class Step {
   committed,    ///< the store has confirmed the commit; nothing is acknowledged yet
   settled,      ///< the source was told
   rolled_back,  ///< a failed transaction is undone
+  intended,     ///< intents and publications are written beside the record, not committed
+  started,      ///< an attempt's start is committed; the call has not gone out
+  called,       ///< the call was handed to its performer
+  reported,     ///< an outcome is in hand; nothing of it is written
+  settling,     ///< outcome and settle step are written, not committed
+  closed,       ///< the outcome is committed; nobody who waits was told
+  relaying,     ///< publications are leased; none was handed to its performer
+  relayed,      ///< a publication's receiver has confirmed; it is not taken out yet
+  sent,         ///< confirmed publications are taken out
 };
 
-inline constexpr std::array all_steps{Step::received,  Step::begun,     Step::claimed, Step::handled,    Step::recorded,
-                                      Step::set_aside, Step::committed, Step::settled, Step::rolled_back};
+inline constexpr std::array all_steps{
+    Step::received,  Step::begun,    Step::claimed,     Step::handled,  Step::recorded, Step::set_aside,
+    Step::committed, Step::settled,  Step::rolled_back, Step::intended, Step::started,  Step::called,
+    Step::reported,  Step::settling, Step::closed,      Step::relaying, Step::relayed,  Step::sent};
 
 std::string_view step_name(Step step);
 

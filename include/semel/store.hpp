@@ -8,40 +8,15 @@
 #include <semel/answer.hpp>
 #include <semel/fingerprint.hpp>
 #include <semel/key.hpp>
+#include <semel/ledger.hpp>
+#include <semel/outbox.hpp>
+#include <semel/record.hpp>
 #include <semel/result.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace semel {
-
-/// What a committed record says of its message.
-enum class RecordState { completed, rejected };
-
-/// The durable row that a committed claim leaves behind.
-struct Record {
-  Scope scope;
-  Key key;
-  Fingerprint fingerprint;
-  RecordState state = RecordState::completed;
-  std::optional<Answer> answer;  ///< absent where it is not kept: a replay then says so
-  std::string source;
-  std::string transport_id;
-  /// Counted from `record`, by the store's clock. Zero or less has expired at once; over 200 years counts as 200.
-  std::chrono::seconds retention{};
-  bool replaces_rejection =
-      false;  ///< an operator sent a rejected message again: its old record goes in this transaction
-
-  std::chrono::system_clock::time_point recorded_at;  ///< set by the store; read-only
-  std::chrono::system_clock::time_point expires_at;   ///< set by the store; read-only
-};
-
-/// Names one record.
-struct RecordId {
-  Scope scope;
-  Key key;
-  auto operator<=>(const RecordId&) const = default;
-};
 
 /// Why a message was set aside.
 enum class SetAsideReason { no_key, malformed, conflict, rejected, exhausted };
@@ -121,6 +96,11 @@ class Session {
   virtual Result<void> synchronise() = 0;
   /// Of the last failure in this transaction; nothing where it cannot be told.
   virtual std::optional<std::size_t> failed_mark() const = 0;
+
+  /// Intents and publications of this session's transaction; as long-lived as the session. Their failures are the
+  /// session's, as promise 7 says.
+  virtual Ledger& ledger() = 0;
+  virtual Outbox& outbox() = 0;
 };
 
 /// What a store cannot do, or does better, than the others.
@@ -145,6 +125,10 @@ struct Finding {
 /// 12. `purge` removes at most `count_max` expired records, in a short transaction of its own, and none that has not
 ///     expired; it says how many.
 /// 13. `dead_letters` come newest first, and pages neither repeat nor skip one. `resolve` marks a waiting letter once.
+/// 24. `intents` and `outbox` come oldest first, and pages neither repeat nor skip one; the counts count each once.
+///     `release` and `drop` concern a held message, once.
+/// 25. `take_queued` gives a message to one taker at a time, oldest first, with a receive count that grows; one that is
+///     not ended comes again when its lease has run out. It passes over a row that another transaction has locked.
 class Store {
  public:
   virtual ~Store() = default;
@@ -161,6 +145,25 @@ class Store {
   virtual Result<std::optional<DeadLetter>> dead_letter(const std::string& id) = 0;
   /// Marks a waiting letter "retried" or "dropped"; false where it was not waiting.
   virtual Result<bool> resolve(const std::string& id, std::string_view resolution) = 0;
+
+  virtual Result<std::vector<Intent>> intents(const IntentQuery& query) = 0;
+  /// Oldest first.
+  virtual Result<std::vector<IntentEvent>> intent_history(const IntentId& id) = 0;
+  virtual Result<IntentCounts> intent_counts() = 0;
+
+  virtual Result<std::vector<OutboxMessage>> outbox(const OutboxQuery& query) = 0;
+  virtual Result<OutboxCounts> outbox_counts() = 0;
+  /// Lets a held message be tried again at once; false where it was not held.
+  virtual Result<bool> release(const std::string& publication_id) = 0;
+  /// Takes a held message out unsent; false where it was not held.
+  virtual Result<bool> drop(const std::string& publication_id) = 0;
+
+  /// Leases the oldest due messages of a queue, in a transaction of its own.
+  virtual Result<std::vector<QueuedMessage>> take_queued(const std::string& queue, std::size_t count_max,
+                                                         std::chrono::milliseconds lease) = 0;
+  /// Ends messages, or makes them due again after `QueueEnd::due_in`; only where the receive count is still the
+  /// current one.
+  virtual Result<void> end_queued(const std::string& queue, std::span<const QueueEnd> ends) = 0;
 };
 
 }  // namespace semel

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <semel/intent.hpp>
 #include <semel/message.hpp>
+#include <semel/outbox.hpp>
 #include <semel/sql.hpp>
 #include <span>
 #include <string_view>
@@ -25,17 +27,26 @@ Value to_value(T&& value) {
     return Value(std::forward<T>(value));
 }
 
+/// What a handler has done and asked for; the engine reads it when the handler has returned.
+struct WorkLog {
+  bool wrote = false;
+  std::optional<bool> applied{};            ///< what `apply` said
+  std::vector<Intention> intentions{};      ///< in the order asked
+  std::vector<Publication> publications{};  ///< in the order asked
+  std::optional<Compensation> compensation{};
+};
+
 /// A handler's hand on its transaction. `S` is the store's session type. Errors are thrown as Failure, which the
 /// engine catches: the message's writes are rolled back, and it is tried again or set aside.
 template <class S>
 class Work {
  public:
-  Work(S& session, bool& wrote, std::optional<bool>& applied) : session_(session), wrote_(wrote), applied_(applied) {}
+  Work(S& session, WorkLog& log) : session_(session), log_(log) {}
 
   /// A write that commits with the claim. May be sent without waiting.
   template <class... Parameters>
   void execute(std::string_view sql, Parameters&&... parameters) {
-    wrote_ = true;
+    log_.wrote = true;
     const Value values[] = {to_value(std::forward<Parameters>(parameters))..., Value{}};
     session_.execute(sql, std::span(values, sizeof...(parameters))).value();
   }
@@ -44,21 +55,21 @@ class Work {
   /// applied before (or is out of date) and the handler must write nothing else.
   template <class... Parameters>
   [[nodiscard]] bool apply(std::string_view sql, Parameters&&... parameters) {
-    wrote_ = true;
+    log_.wrote = true;
     const Value values[] = {to_value(std::forward<Parameters>(parameters))..., Value{}};
-    applied_ = session_.execute_counted(sql, std::span(values, sizeof...(parameters))).value() > 0;
-    return *applied_;
+    log_.applied = session_.execute_counted(sql, std::span(values, sizeof...(parameters))).value() > 0;
+    return *log_.applied;
   }
 
   /// The same two with parameters that are counted at run time.
   void execute(std::string_view sql, std::span<const Value> parameters) {
-    wrote_ = true;
+    log_.wrote = true;
     session_.execute(sql, parameters).value();
   }
   [[nodiscard]] bool apply(std::string_view sql, std::span<const Value> parameters) {
-    wrote_ = true;
-    applied_ = session_.execute_counted(sql, parameters).value() > 0;
-    return *applied_;
+    log_.wrote = true;
+    log_.applied = session_.execute_counted(sql, parameters).value() > 0;
+    return *log_.applied;
   }
 
   /// A read inside the transaction.
@@ -68,23 +79,64 @@ class Work {
     return session_.query(sql, std::span(values, sizeof...(parameters))).value();
   }
 
+  /// Has an outside system called after the commit, by the effect's performer; what comes of it goes to the effect's
+  /// settle handler. Needs the guard `record`. Until it is settled the message counts as in progress.
+  void intend(Intention intention) { log_.intentions.push_back(std::move(intention)); }
+
+  /// Sends a message after the commit, at least once, with an id by which its receiver can tell a repeat. Needs the
+  /// guard `record`.
+  void publish(Publication publication) { log_.publications.push_back(std::move(publication)); }
+
   /// The store's session itself. Whatever is written through it must be of this transaction.
   S& session() {
-    wrote_ = true;
+    log_.wrote = true;
     return session_;
   }
 
+ protected:
+  WorkLog& log() { return log_; }
+
  private:
   S& session_;
-  bool& wrote_;
-  std::optional<bool>& applied_;
+  WorkLog& log_;
+};
+
+/// What a settle handler is told: the outcome is known, and is committed together with what the handler writes.
+class Settled {
+ public:
+  Settled(const Message& message, const Intent& intent, const CallOutcome& outcome)
+      : message_(message), intent_(intent), outcome_(outcome) {}
+
+  /// The message that it began with.
+  const Message& message() const { return message_; }
+  /// Its state is succeeded, failed, or abandoned by an operator.
+  const Intent& intent() const { return intent_; }
+  const CallOutcome& outcome() const { return outcome_; }
+  bool succeeded() const { return intent_.status.state == IntentState::succeeded; }
+
+ private:
+  const Message& message_;
+  const Intent& intent_;
+  const CallOutcome& outcome_;
+};
+
+/// A settle handler's hand on its transaction. What it intends is the next step of the chain.
+template <class S>
+class SettleWork : public Work<S> {
+ public:
+  using Work<S>::Work;
+
+  /// How the effect that has just succeeded is undone, should a later step of its chain fail for good.
+  void compensate_with(Compensation compensation) { this->log().compensation = std::move(compensation); }
 };
 
 /// A batch handler's hand on its transaction: one set-based write for all fresh messages.
 template <class S>
 class BatchWork {
  public:
-  BatchWork(S& session, std::optional<std::int64_t>& applied) : session_(session), applied_(applied) {}
+  /// `logs` has one entry a message.
+  BatchWork(S& session, std::optional<std::int64_t>& applied, std::span<WorkLog> logs)
+      : session_(session), applied_(applied), logs_(logs) {}
 
   /// One statement over all messages; `columns` hold one value a message each. Says how many rows changed; with
   /// the `unique` and `version` guards the rest count as replays.
@@ -94,11 +146,18 @@ class BatchWork {
     return count;
   }
 
+  /// As Work's, for the message with this place in the batch.
+  void intend(std::size_t message, Intention intention) { logs_[message].intentions.push_back(std::move(intention)); }
+  void publish(std::size_t message, Publication publication) {
+    logs_[message].publications.push_back(std::move(publication));
+  }
+
   S& session() { return session_; }
 
  private:
   S& session_;
   std::optional<std::int64_t>& applied_;
+  std::span<WorkLog> logs_;
 };
 
 }  // namespace semel

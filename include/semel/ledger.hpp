@@ -1,0 +1,74 @@
+// The contract of a ledger: where intents are kept, changed by their token only, and never forgotten.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <semel/intent.hpp>
+#include <semel/record.hpp>
+#include <semel/result.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace semel {
+
+/// A change of one intent, made only where its `attempt` and state are still the expected ones.
+struct IntentChange {
+  IntentId id;
+  int expected_attempt = 0;
+  std::vector<IntentState> expected_states{};  ///< it must be in one of them
+  IntentStatus to{};                           ///< `to.attempt` may be greater than `expected_attempt`, never less
+  /// For `started`: how long until it counts as dead, unless renewed. Counted by the store's clock.
+  std::optional<std::chrono::milliseconds> lease{};
+  /// When `take` gives it out again, unless it is started or needs nothing any more.
+  std::chrono::milliseconds due_in{0};
+  int failures = 0;
+  std::optional<CallOutcome> outcome{};        ///< kept; an outcome that is there is replaced only by another one
+  std::optional<Compensation> compensation{};  ///< replaces the one that is there
+  std::optional<IntentEvent> event{};          ///< appended to the history in the same transaction, where it applied
+};
+
+/// A record whose intents have changed.
+struct RecordUpdate {
+  RecordId id;
+  std::optional<Answer> answer{};    ///< replaces the one that is there
+  std::chrono::seconds retention{};  ///< from now on, where the record is closed by this
+};
+
+/// Intents, inside a session's transaction: everything here commits with it or not at all. One thread at a time. Every
+/// time is judged by the store's clock.
+///
+/// 14. `intend` keeps an intent byte for byte. An id that is there already is lost_race, remedy `reread`.
+/// 15. `take` gives out at most `count_max` intents that need something: pending and due; started and their lease ran
+///     out; with an outcome, due and not settled. Oldest due first, and none that another open transaction has taken.
+///     It changes nothing; until the transaction ends nobody else gets them.
+/// 16. `change` applies a change only where attempt and state are as expected, and says so for each. Of two changes
+/// that
+///     expect the same attempt and raise it, one applies.
+/// 17. `note` appends to the history whatever state the intent is in: an outcome that comes late is evidence.
+/// 18. `refresh` decides a record's state anew, one refresh at a time for each record: ambiguous where an intent of it
+/// is
+///     ambiguous or flagged; else in_progress where one is open or not settled; else completed, and its retention
+///     begins. Says the state. A record that is gone is nothing.
+/// 19. An open record, or one that has publications which are not sent, is never purged and never counts as expired.
+///     An intent goes in the step that purges its record, with its history, and not before.
+class Ledger {
+ public:
+  virtual ~Ledger() = default;
+  virtual Result<void> intend(std::span<const Intent> intents) = 0;
+  /// `effects`: only of these; those of others wait for a process that knows them.
+  virtual Result<std::vector<Intent>> take(std::span<const std::string> effects, std::size_t count_max) = 0;
+  /// `changes` are sorted by id and distinct. One answer a change.
+  virtual Result<std::vector<bool>> change(std::span<const IntentChange> changes) = 0;
+  /// True where the intent's lease was prolonged: it is still started with this attempt.
+  virtual Result<std::vector<bool>> renew(std::span<const std::pair<IntentId, int>> attempts,
+                                          std::chrono::milliseconds lease) = 0;
+  virtual Result<void> note(const IntentId& id, const IntentEvent& event) = 0;
+  /// Of one record, by step. Locks nothing.
+  virtual Result<std::vector<Intent>> intents_of(const RecordId& record) = 0;
+  virtual Result<std::optional<Intent>> find(const IntentId& id) = 0;
+  /// `updates` are sorted by id and distinct.
+  virtual Result<std::vector<std::optional<RecordState>>> refresh(std::span<const RecordUpdate> updates) = 0;
+};
+
+}  // namespace semel
