@@ -31,7 +31,9 @@ struct Call {
 /// What is known after an attempt.
 enum class CallVerdict {
   succeeded,   ///< it did happen (looked up: it had)
-  failed,      ///< it did not, and a repeat would not either: declined, malformed, refused
+  failed,      ///< it did not, and a repeat would not either: declined, malformed
+  refused,     ///< turned away before it was looked at (401, 403, 404): it did not, but of an earlier attempt under the
+               ///< same key this says nothing
   not_done,    ///< it did not; the same call may go through later: refused connection, 429, 503 with Retry-After
   unknown,     ///< it may have: a timeout or a reset after the request went out, a 500
   not_found,   ///< looked up: the provider knows of none (yet)

@@ -1,4 +1,5 @@
-// What a claim decides: fresh, replay or conflict. A pure function of what is committed and what was delivered.
+// What a claim decides: fresh, replay, conflict or in progress. A pure function of what is committed and what was
+// delivered.
 #pragma once
 
 #include <optional>
@@ -22,7 +23,11 @@ struct Replay {
 struct Conflict {
   Fingerprint recorded;
 };
-using Claim = std::variant<Fresh, Replay, Conflict>;
+/// Committed, and an outside call of it has no settled outcome yet.
+struct InProgress {
+  bool ambiguous = false;  ///< an operator is asked
+};
+using Claim = std::variant<Fresh, Replay, Conflict, InProgress>;
 
 /// `resend`: an operator sends a message again that was rejected before.
 Claim decide(const std::optional<Record>& committed, const Fingerprint& delivered, bool resend);

@@ -29,6 +29,24 @@ std::string_view step_name(Step step) {
       return "settled";
     case Step::rolled_back:
       return "rolled_back";
+    case Step::intended:
+      return "intended";
+    case Step::started:
+      return "started";
+    case Step::called:
+      return "called";
+    case Step::reported:
+      return "reported";
+    case Step::settling:
+      return "settling";
+    case Step::closed:
+      return "closed";
+    case Step::relaying:
+      return "relaying";
+    case Step::relayed:
+      return "relayed";
+    case Step::sent:
+      return "sent";
   }
   return {};
 }

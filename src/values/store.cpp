@@ -2,6 +2,8 @@
 
 namespace semel {
 
+bool is_open(RecordState state) { return state == RecordState::in_progress || state == RecordState::ambiguous; }
+
 std::string_view reason_name(SetAsideReason reason) {
   switch (reason) {
     case SetAsideReason::no_key:
