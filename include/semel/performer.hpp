@@ -76,7 +76,8 @@ class Performer {
 
 /// Makes calls on a bounded pool of threads: `call` may block, is called from several threads at once, and should
 /// return within the call's timeout (nobody interrupts it). What it throws is `unknown`; a Failure whose certainty is
-/// not_applied is not_done, or failed where its remedy is fix_call.
+/// not_applied is not_done, or failed where its remedy is fix_call. Destroying the performer waits for the calls that
+/// have entered the function, since it may use what its owner destroys next.
 std::unique_ptr<Performer> blocking_performer(std::function<CallReport(const Call&)> call, std::size_t threads = 8);
 
 /// The right to report one call, once, from any thread. Destroyed unused it reports `unknown`.
@@ -94,7 +95,9 @@ class Reply {
   std::function<void(CallReport)> deliver_;
 };
 
-/// Makes calls that report later: `call` returns at once, and the Reply is used when the outcome is known.
+/// Makes calls that report later: `call` returns at once, and the Reply is used when the outcome is known. A call whose
+/// timeout has passed without a report is `unknown`, and its Reply comes to nothing; so do Replies that outlive the
+/// performer.
 std::unique_ptr<Performer> later_performer(std::function<void(Call, Reply)> call, std::size_t calls_max = 256);
 
 /// What makes a repeat safe where an attempt has ended without an outcome.
