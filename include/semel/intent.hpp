@@ -114,14 +114,17 @@ struct Intent {
   StoredMessage message{};  ///< where it came from, for the settle step
 
   IntentStatus status{};
+  std::chrono::milliseconds lease{0};  ///< of one that is intended as started at once; not read back
   std::optional<CallOutcome> outcome{};
   int failures =
       0;  ///< attempts since it was last known not to have happened; of the settle step once it has an outcome
 
   // By the store's clock; read-only.
   std::chrono::system_clock::time_point created_at{};
-  std::chrono::milliseconds age{};                            ///< since it was intended
-  std::optional<std::chrono::milliseconds> since_started{};   ///< since the first attempt began
+  std::chrono::milliseconds age{};  ///< since it was intended
+  /// Since the first attempt that may have reached the provider: counted from the first start, and forgotten when the
+  /// intent is pending again without doubt.
+  std::optional<std::chrono::milliseconds> since_started{};
   std::optional<std::chrono::milliseconds> since_doubtful{};  ///< since an attempt was given up without an outcome
   bool lease_ran_out = false;                                 ///< started, and nobody renewed it in time
 };
