@@ -36,7 +36,7 @@ std::string idempotency_key_of(const IntentId& id);
 
 /// A call that undoes another one.
 struct Compensation {
-  std::string effect;
+  std::string effect{};
   std::string request{};
   bool operator==(const Compensation&) const = default;
 };
@@ -105,7 +105,7 @@ struct Intent {
   std::optional<IntentId> parent{};       ///< whose settle step intended it
   std::optional<IntentId> compensates{};  ///< what it undoes
   int step = 1;                           ///< counts the record's intents, in the order intended
-  std::string effect;
+  std::string effect{};
   std::string provider{};
   std::string reference{};
   std::string idempotency_key{};

@@ -28,7 +28,7 @@ std::string derive_publication_id(const RecordId& record, std::string_view paren
 struct OutboxMessage {
   std::string id;  ///< 32 hexadecimal digits
   RecordId record;
-  Publication publication;
+  Publication publication{};
   bool queued = false;  ///< to a queue in the store: it is there at once, and nothing is relayed
   int attempt = 0;      ///< the token: it only grows
   int failures = 0;

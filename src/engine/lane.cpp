@@ -17,6 +17,9 @@ constexpr RetryPolicy store_away_policy{
 constexpr RetryPolicy postpone_policy{
     .attempts_max = 0, .delay_first = std::chrono::milliseconds(50), .delay_max = std::chrono::milliseconds(2'000)};
 
+/// Callers who wait for outside calls on one lane; past it, it takes no more.
+constexpr std::size_t awaiting_max = 10'000;
+
 /// What keeps a handler's messages of one key in order.
 using Sequence = std::tuple<const Handler*, std::string, Key>;
 
@@ -53,23 +56,35 @@ bool InFlight::finished() const {
 }
 
 Lane::Lane(std::unique_ptr<Session> session, std::vector<Inlet> inlets, std::span<const Handler> handlers,
-           const ConsumerOptions& options, std::uint64_t seed)
-    : session_(std::move(session)), inlets_(std::move(inlets)), handlers_(handlers), options_(options), random_(seed) {}
+           const ConsumerOptions& options, AfterCommit& after_commit, Doorbell& bell, std::uint64_t seed)
+    : session_(std::move(session)),
+      inlets_(std::move(inlets)),
+      handlers_(handlers),
+      options_(options),
+      after_commit_(after_commit),
+      bell_(bell),
+      random_(seed) {}
+
+Lane::~Lane() {
+  for (Task* task : awaiting_) after_commit_.waiting_room.leave(task->id(), bell_);
+}
 
 Turn Lane::turn() {
   if (store_away_until_ && options_.clock->now() < *store_away_until_) return {.wake_at = store_away_until_};
   store_away_until_.reset();
   receive();
   auto tasks = due();
+  look_after_waiting(tasks);
   tasks.insert(tasks.end(), arrived_.begin(), arrived_.end());
   arrived_.clear();
   const bool worked = !tasks.empty() || !in_flight_.empty();
   if (!tasks.empty()) process(std::move(tasks));
-  const auto before = in_flight_.size();
+  const auto before = in_flight_.size() - awaiting_.size();
   settle();
   const bool ended = std::all_of(inlets_.begin(), inlets_.end(), [](const Inlet& inlet) { return inlet.ended; });
-  return {
-      .worked = worked && in_flight_.size() < before, .finished = ended && in_flight_.empty(), .wake_at = next_due()};
+  return {.worked = worked && in_flight_.size() - awaiting_.size() < before,
+          .finished = ended && in_flight_.empty(),
+          .wake_at = next_due()};
 }
 
 void Lane::stop() {
@@ -78,6 +93,8 @@ void Lane::stop() {
     inlet.ended = true;
   }
   store_away_until_.reset();
+  const auto patience = options_.clock->now() + options_.shutdown_deadline / 2;
+  for (Task* task : awaiting_) task->await_until = std::min(task->await_until, patience);
   const auto stopping = retry_later(ErrorCode::overloaded, "the consumer is stopping");
   for (Task* task : held_) task->fate = Fate{HandedBack{stopping}, Decision::handed_back};
   held_.clear();
@@ -87,7 +104,9 @@ void Lane::receive() {
   for (std::size_t n = 0; n < inlets_.size(); ++n) {
     const auto index = (first_inlet_ + n) % inlets_.size();
     Inlet& inlet = inlets_[index];
-    const auto room = options_.batch_max - std::min(options_.batch_max, in_flight_.size());
+    // Those who wait for outside calls cost no transaction, and keep nobody out.
+    const auto busy = in_flight_.size() - awaiting_.size();
+    const auto room = awaiting_.size() < awaiting_max ? options_.batch_max - std::min(options_.batch_max, busy) : 0;
     if (inlet.ended || room == 0) continue;
     // Those after it get their share of the batch too.
     const auto share = std::max<std::size_t>(1, room / (inlets_.size() - n));
@@ -171,17 +190,63 @@ void Lane::process(std::vector<Task*> tasks) {
     parts_.pop_back();
     part.tasks = withhold_blocked(std::move(part.tasks));
     if (part.tasks.empty()) continue;
-    auto attempt = Transaction(*session_, part.tasks, *options_.clock, *options_.probe, *options_.observer).run();
+    auto attempt = Transaction(*session_, part.tasks, after_commit_.outside, options_).run();
     if (attempt.rejected) {
       parts_.push_back(std::move(part));
     } else if (attempt.error) {
       after_failure(attempt, std::move(part.tasks), part.decided_again);
-    } else if (store_away_count_ > 0) {
-      store_away_count_ = 0;
-      options_.observer->recovered();
+    } else {
+      after_commit(std::move(attempt), part.tasks);
     }
   }
 }
+
+void Lane::after_commit(Attempt attempt, std::span<Task* const> part) {
+  if (store_away_count_ > 0) {
+    store_away_count_ = 0;
+    options_.observer->recovered();
+  }
+  // A seat first: the clerk may be done before the next line.
+  for (Task* task : part) {
+    if (task->fate || !task->awaiting) continue;
+    after_commit_.waiting_room.enter(task->id(), bell_);
+    awaiting_.push_back(task);
+  }
+  if (!attempt.intended.empty()) after_commit_.handover.put(std::move(attempt.intended));
+  if (attempt.published && after_commit_.relay_bell) after_commit_.relay_bell->ring();
+}
+
+void Lane::look_after_waiting(std::vector<Task*>& due) {
+  const auto now = options_.clock->now();
+  std::vector<Task*> still;
+  for (Task* task : std::exchange(awaiting_, {})) {
+    const auto word = after_commit_.waiting_room.ask(task->id());
+    task->fate = word_for(*task, now);
+    if (!task->fate && !word && now < task->ask_at) {
+      still.push_back(task);
+      continue;
+    }
+    leave(*task);
+    if (!task->fate) due.push_back(task);
+  }
+  awaiting_ = std::move(still);
+}
+
+std::optional<Fate> Lane::word_for(const Task& task, TimePoint now) const {
+  const auto decision = task.own ? Decision::fresh : Decision::in_progress;
+  if (const auto word = after_commit_.waiting_room.ask(task.id()); word && word->answer)
+    return Fate{Done{*word->answer, !task.own, true}, task.own ? Decision::fresh : Decision::replay};
+  if (now < task.await_until) return std::nullopt;
+  if (!task.options().waiting.accepted_when_late)
+    return Fate{Refused{retry_later(ErrorCode::in_progress, "an outside call is not settled yet")}, decision};
+  return Fate{Done{Answer{.status = 202,
+                          .headers = {{"Content-Type", "application/json"}, {"Retry-After", "2"}},
+                          .body = R"({"state":"in_progress"})"},
+                   !task.own, true},
+              decision};
+}
+
+void Lane::leave(Task& task) { after_commit_.waiting_room.leave(task.id(), bell_); }
 
 /// A message waits while an earlier one of its key is to be tried again.
 std::vector<Task*> Lane::withhold_blocked(std::vector<Task*> part) {
@@ -335,6 +400,10 @@ void Lane::count(Decision decision) {
     case Decision::unmatched:
       ++summary_.unmatched;
       break;
+    case Decision::in_progress:
+    case Decision::ambiguous:
+      ++summary_.replays;
+      break;
     default:
       ++summary_.set_aside;
       break;
@@ -346,6 +415,10 @@ std::optional<Lane::TimePoint> Lane::next_due() const {
   std::optional<TimePoint> next;
   for (const Task* task : held_)
     if (!next || task->not_before < *next) next = task->not_before;
+  for (const Task* task : awaiting_) {
+    const auto at = std::min(task->ask_at, task->await_until);
+    if (!next || at < *next) next = at;
+  }
   return next;
 }
 

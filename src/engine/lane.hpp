@@ -17,8 +17,10 @@
 #include <span>
 #include <vector>
 
+#include "engine/duty.hpp"
 #include "engine/task.hpp"
 #include "engine/transaction.hpp"
+#include "engine/waiting_room.hpp"
 
 namespace semel::engine {
 
@@ -32,17 +34,12 @@ struct Inlet {
   bool ended = false;
 };
 
-/// What a turn says to whoever runs the lane.
-struct Turn {
-  bool worked = false;
-  bool finished = false;                                           ///< every inlet has ended and nothing is in flight
-  std::optional<std::chrono::steady_clock::time_point> wake_at{};  ///< when something is due again
-};
-
 class Lane {
  public:
+  /// `bell` wakes the lane.
   Lane(std::unique_ptr<Session> session, std::vector<Inlet> inlets, std::span<const Handler> handlers,
-       const ConsumerOptions& options, std::uint64_t seed);
+       const ConsumerOptions& options, AfterCommit& after_commit, Doorbell& bell, std::uint64_t seed);
+  ~Lane();
 
   /// One step. Waits for the store, never for a source.
   Turn turn();
@@ -63,6 +60,11 @@ class Lane {
   std::vector<Task*> due();
 
   void process(std::vector<Task*> tasks);
+  void after_commit(Attempt attempt, std::span<Task* const> part);
+  /// Callers who wait for outside calls: gives them what has come, takes up those for whom the store is to be asked.
+  void look_after_waiting(std::vector<Task*>& due);
+  std::optional<Fate> word_for(const Task& task, TimePoint now) const;
+  void leave(Task& task);
   std::vector<Task*> withhold_blocked(std::vector<Task*> part);
   void after_failure(const Attempt& attempt, std::vector<Task*> part, int decided_again);
   void count_failure(Task& task, const Error& error);
@@ -85,12 +87,15 @@ class Lane {
   std::vector<Inlet> inlets_;
   std::span<const Handler> handlers_;
   const ConsumerOptions& options_;
+  AfterCommit& after_commit_;
+  Doorbell& bell_;
   std::mt19937_64 random_;
 
   std::list<InFlight> in_flight_;
-  std::vector<Task*> arrived_;  ///< this turn's new tasks
-  std::vector<Task*> held_;     ///< to be tried again, in order of arrival
-  std::vector<Part> parts_;     ///< what is left of this turn's work, last part first
+  std::vector<Task*> arrived_;   ///< this turn's new tasks
+  std::vector<Task*> held_;      ///< to be tried again, in order of arrival
+  std::vector<Task*> awaiting_;  ///< committed; their callers wait
+  std::vector<Part> parts_;      ///< what is left of this turn's work, last part first
   std::optional<TimePoint> store_away_until_{};
   int store_away_count_ = 0;
   std::size_t first_inlet_ = 0;

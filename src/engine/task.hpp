@@ -6,6 +6,7 @@
 #include <optional>
 #include <semel/consumer.hpp>
 #include <semel/source.hpp>
+#include <semel/store.hpp>
 #include <variant>
 #include <vector>
 
@@ -36,10 +37,17 @@ struct Task {
   int failures = 0;   ///< the message's own, counted against RetryPolicy::attempts_max
   int postponed = 0;  ///< nobody's fault
   std::chrono::steady_clock::time_point not_before{};
+  /// Committed, and its caller waits for the outside calls that it asked for.
+  bool awaiting = false;
+  bool own = false;  ///< it was this delivery that committed it
+  std::chrono::steady_clock::time_point await_until{};
+  std::chrono::steady_clock::time_point ask_at{};  ///< when the store is asked: another process may settle it
+
   std::optional<Fate> fate;
 
   const HandlerOptions& options() const { return handler->options; }
   Scope scope() const;
+  RecordId id() const;
 };
 
 /// One delivery, and everything that is to happen because of it.
@@ -56,5 +64,7 @@ struct InFlight {
 };
 
 inline Scope Task::scope() const { return {handler->options.name, in_flight->delivery.principal}; }
+
+inline RecordId Task::id() const { return {scope(), *key}; }
 
 }  // namespace semel::engine

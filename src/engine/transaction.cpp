@@ -4,32 +4,17 @@
 #include <map>
 #include <set>
 
+#include "engine/guarded.hpp"
 #include "engine/letters.hpp"
 
 namespace semel::engine {
 
 using protocol::Conflict;
 using protocol::Fresh;
+using protocol::InProgress;
 using protocol::Replay;
 
 namespace {
-
-RecordId id_of(const Task& task) { return {task.scope(), *task.key}; }
-
-/// The one place where what a user's handler throws is caught.
-template <class F>
-Result<void> guarded(F&& call_handler) {
-  try {
-    call_handler();
-    return {};
-  } catch (const Failure& failure) {
-    return failure.error();
-  } catch (const std::exception& thrown) {
-    return fix_call(ErrorCode::handler_failed, std::string("the handler threw: ") + thrown.what());
-  } catch (...) {
-    return fix_call(ErrorCode::handler_failed, "the handler threw something that is not a std::exception");
-  }
-}
 
 Error misused(const HandlerOptions& options) {
   return fix_call(ErrorCode::handler_misused,
@@ -40,18 +25,14 @@ Error misused(const HandlerOptions& options) {
 
 bool needs_guarding_write(Guard guard) { return guard == Guard::unique || guard == Guard::version; }
 
-std::optional<Answer> answer_to_keep(const HandlerOptions& options, const Answer& answer) {
-  if (!options.keep_answer || answer.body.size() > Answer::body_size_max) return std::nullopt;
-  return Answer{answer.status, replayable_headers(answer.headers), answer.body};
-}
-
 const Answer& answer_of(const Outcome& outcome) {
   if (const auto* rejection = std::get_if<Rejection>(&outcome)) return rejection->answer;
   return std::get<Answer>(outcome);
 }
 
-Fate replay_of(const std::optional<Answer>& kept) {
-  return {Done{kept.value_or(Answer{}), true, kept.has_value()}, Decision::replay};
+/// `own`: to the caller who has waited for it, it is the first answer.
+Fate replay_of(const std::optional<Answer>& kept, bool own) {
+  return {Done{kept.value_or(Answer{}), !own, kept.has_value()}, own ? Decision::fresh : Decision::replay};
 }
 
 Error conflict_error(const Task& task) {
@@ -59,10 +40,28 @@ Error conflict_error(const Task& task) {
                                            "\" was used before for another message (the fingerprints differ)");
 }
 
+Error open_error(const Task& task, bool ambiguous) {
+  const auto key = "key \"" + task.key->text() + "\" of handler \"" + task.options().name + "\"";
+  if (ambiguous)
+    return {Remedy::ask_operator, Certainty::not_applied, ErrorCode::ambiguous,
+            key + ": the outcome of an outside call is not known"};
+  return retry_later(ErrorCode::in_progress, key + ": an outside call is not settled yet");
+}
+
+/// How often the store is asked whether another process has settled what a caller here waits for.
+constexpr std::chrono::milliseconds ask_interval(500);
+
 }  // namespace
 
-Transaction::Transaction(Session& session, std::span<Task* const> tasks, Clock& clock, Probe& probe, Observer& observer)
-    : session_(session), tasks_(tasks), slots_(tasks.size()), clock_(clock), probe_(probe), observer_(observer) {}
+Transaction::Transaction(Session& session, std::span<Task* const> tasks, const Outside& outside,
+                         const ConsumerOptions& options)
+    : session_(session),
+      tasks_(tasks),
+      slots_(tasks.size()),
+      outside_(outside),
+      options_(options),
+      clock_(*options.clock),
+      probe_(*options.probe) {}
 
 Attempt Transaction::run() {
   const auto start = clock_.now();
@@ -83,8 +82,18 @@ Attempt Transaction::run() {
   if (auto committed = session_.commit(); !committed) return fail(committed.error());
   probe_.reached(Step::committed);
   decide_fates();
-  observer_.batch({tasks_.size(), claimed_at - start, handled_at - claimed_at, clock_.now() - handled_at});
-  return {};
+  options_.observer->batch({tasks_.size(), claimed_at - start, handled_at - claimed_at, clock_.now() - handled_at});
+  return committed();
+}
+
+Attempt Transaction::committed() {
+  Attempt attempt;
+  for (auto& slot : slots_) {
+    for (std::size_t i = 0; i < slot.wanted.intents.size(); ++i)
+      attempt.intended.push_back({std::move(slot.wanted.intents[i]), std::move(slot.wanted.credentials[i])});
+    attempt.published = attempt.published || !slot.wanted.messages.empty();
+  }
+  return attempt;
 }
 
 Attempt Transaction::fail(Error error) {
@@ -107,7 +116,7 @@ bool Transaction::is_fresh(std::size_t number) const {
 Result<void> Transaction::claim() {
   std::map<RecordId, std::vector<std::size_t>> wanted;  // sorted: two batches ask, and later record, in the same order
   for (std::size_t i = 0; i < tasks_.size(); ++i)
-    if (claims(i)) wanted[id_of(*tasks_[i])].push_back(i);
+    if (claims(i)) wanted[tasks_[i]->id()].push_back(i);
   if (wanted.empty()) return {};
   std::vector<RecordId> ids;
   for (const auto& [id, numbers] : wanted) ids.push_back(id);
@@ -151,17 +160,32 @@ Result<void> Transaction::run_one(std::size_t number) {
   Slot& slot = slots_[number];
   const auto& reading = task.in_flight->reading;
   const Message message(task.in_flight->delivery, reading.document ? &*reading.document : nullptr, *task.key);
-  std::optional<bool> applied;
+  WorkLog log;
   session_.mark(number);
   running_ = number;
-  auto done = guarded([&] { slot.outcome = task.handler->run(message, session_, slot.wrote, applied); });
+  auto done = guarded([&] { slot.outcome = task.handler->run(message, session_, log); });
   if (!done) return done;
   if (needs_guarding_write(task.options().guard) && std::holds_alternative<Answer>(*slot.outcome)) {
-    if (!applied) return misused(task.options());
-    slot.applied = *applied;
+    if (!log.applied) return misused(task.options());
+    slot.applied = *log.applied;
   }
+  if (auto noted = note_wishes(number, std::move(log)); !noted) return noted;
   running_.reset();
   return {};
+}
+
+/// What a rejected message wished for is undone with it.
+Result<void> Transaction::note_wishes(std::size_t number, WorkLog log) {
+  Slot& slot = slots_[number];
+  const Task& task = *tasks_[number];
+  slot.log = std::move(log);
+  if (slot.log.intentions.empty() && slot.log.publications.empty()) return {};
+  if (std::holds_alternative<Rejection>(*slot.outcome)) return {};
+  if (task.options().guard != Guard::record)
+    return fix_call(ErrorCode::handler_misused,
+                    "handler \"" + task.options().name + "\" intends or publishes, which needs the guard `record`");
+  const auto message = stored_message(task.in_flight->delivery);
+  return write_out(slot.log, {.record = task.id(), .message = message}, outside_, slot.wanted);
 }
 
 Result<void> Transaction::run_batches() {
@@ -180,7 +204,7 @@ Result<void> Transaction::run_batches() {
       std::vector<std::size_t> round;
       std::vector<std::size_t> later;
       std::set<RecordId> seen;
-      for (const auto i : rest) (seen.insert(id_of(*tasks_[i])).second ? round : later).push_back(i);
+      for (const auto i : rest) (seen.insert(tasks_[i]->id()).second ? round : later).push_back(i);
       if (auto done = run_round(*handler, round); !done) return done;
       rest = std::move(later);
     }
@@ -198,7 +222,8 @@ Result<void> Transaction::run_round(const Handler& handler, std::span<const std:
   session_.mark(numbers.size() == 1 ? numbers.front() : tasks_.size());
   std::optional<std::int64_t> applied;
   std::vector<Outcome> outcomes;
-  auto done = guarded([&] { outcomes = handler.run_batch(messages, session_, applied); });
+  std::vector<WorkLog> logs(numbers.size());
+  auto done = guarded([&] { outcomes = handler.run_batch(messages, session_, applied, logs); });
   if (!done) {
     if (numbers.size() == 1) running_ = numbers.front();
     return done;
@@ -215,8 +240,12 @@ Result<void> Transaction::run_round(const Handler& handler, std::span<const std:
   for (std::size_t k = 0; k < numbers.size(); ++k) {
     Slot& slot = slots_[numbers[k]];
     slot.outcome = std::move(outcomes[k]);
-    slot.wrote = true;
+    logs[k].wrote = true;
     slot.applied = changed-- > 0;
+    if (auto noted = note_wishes(numbers[k], std::move(logs[k])); !noted) {
+      running_ = numbers[k];
+      return noted;
+    }
   }
   return {};
 }
@@ -226,7 +255,7 @@ bool Transaction::undo_needed() {
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     const auto& slot = slots_[i];
     const auto* rejection = slot.outcome ? std::get_if<Rejection>(&*slot.outcome) : nullptr;
-    if (!rejection || tasks_[i]->rejection || !slot.wrote) continue;
+    if (!rejection || tasks_[i]->rejection || !slot.log.wrote) continue;
     tasks_[i]->rejection = *rejection;
     undo = true;
   }
@@ -243,7 +272,9 @@ std::vector<Record> Transaction::records() const {
     records.push_back({.scope = task.scope(),
                        .key = *task.key,
                        .fingerprint = task.fingerprint,
-                       .state = rejected ? RecordState::rejected : RecordState::completed,
+                       .state = rejected                           ? RecordState::rejected
+                                : slots_[i].wanted.intents.empty() ? RecordState::completed
+                                                                   : RecordState::in_progress,
                        .answer = answer_to_keep(task.options(), answer_of(*slots_[i].outcome)),
                        .source = delivery.source,
                        .transport_id = delivery.transport_id,
@@ -280,6 +311,7 @@ Result<void> Transaction::write_down() {
     if (auto recorded = session_.record(to_record); !recorded) return recorded;
     probe_.reached(Step::recorded);
   }
+  if (auto written = write_wishes(); !written) return written;
   if (const auto to_set_aside = letters(); !to_set_aside.empty()) {
     if (auto written = session_.set_aside(to_set_aside); !written) return written;
     probe_.reached(Step::set_aside);
@@ -287,8 +319,44 @@ Result<void> Transaction::write_down() {
   return {};
 }
 
+Result<void> Transaction::write_wishes() {
+  std::vector<Intent> intents;
+  std::vector<OutboxMessage> messages;
+  for (const auto& slot : slots_) {
+    intents.insert(intents.end(), slot.wanted.intents.begin(), slot.wanted.intents.end());
+    messages.insert(messages.end(), slot.wanted.messages.begin(), slot.wanted.messages.end());
+  }
+  if (intents.empty() && messages.empty()) return {};
+  if (!intents.empty())
+    if (auto written = session_.ledger().intend(intents); !written) return written;
+  if (!messages.empty())
+    if (auto written = session_.outbox().publish(messages); !written) return written;
+  probe_.reached(Step::intended);
+  return {};
+}
+
 void Transaction::decide_fates() {
-  for (std::size_t i = 0; i < tasks_.size(); ++i) tasks_[i]->fate = fate_of(i);
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    tasks_[i]->fate = fate_of(i);
+    if (!tasks_[i]->fate) await(*tasks_[i], is_fresh(i));
+  }
+}
+
+void Transaction::await(Task& task, bool first) const {
+  const auto now = clock_.now();
+  if (!task.awaiting) task.await_until = now + task.options().waiting.deadline;
+  task.awaiting = true;
+  task.own = task.own || first;
+  task.ask_at = now + ask_interval;
+}
+
+/// Nothing: its caller waits.
+std::optional<Fate> Transaction::fate_of_open(const Task& task, bool first, bool ambiguous) const {
+  const auto decision = first ? Decision::fresh : ambiguous ? Decision::ambiguous : Decision::in_progress;
+  // What is left to be done is durable: nobody needs the message any more.
+  if (task.in_flight->delivery.sender == Sender::message) return Fate{Done{Answer{}, !first, true}, decision};
+  if (!ambiguous && (first || task.awaiting || task.options().waiting.wait_again)) return std::nullopt;
+  return Fate{Refused{open_error(task, ambiguous)}, decision};
 }
 
 Fate Transaction::conflict_fate(const Task& task) const {
@@ -297,28 +365,33 @@ Fate Transaction::conflict_fate(const Task& task) const {
   return {SetAside{std::move(error)}, Decision::conflict};
 }
 
-Fate Transaction::fate_of(std::size_t number) const {
+std::optional<Fate> Transaction::fate_of(std::size_t number) const {
   const Task& task = *tasks_[number];
   if (task.set_aside) {
     const auto reason = task.set_aside->reason;
     const auto decision = reason == SetAsideReason::no_key      ? Decision::no_key
                           : reason == SetAsideReason::malformed ? Decision::malformed
                                                                 : Decision::exhausted;
-    return {SetAside{task.set_aside->error}, decision};
+    return Fate{SetAside{task.set_aside->error}, decision};
   }
   if (conflict_of(number)) return conflict_fate(task);
-  if (const auto* replay = std::get_if<Replay>(&slots_[number].claim)) return replay_of(replay->answer);
+  if (const auto* open = std::get_if<InProgress>(&slots_[number].claim))
+    return fate_of_open(task, false, open->ambiguous);
+  if (const auto* replay = std::get_if<Replay>(&slots_[number].claim)) return replay_of(replay->answer, task.own);
   // Answered as the record will answer the next one: a cookie, for one, is the first caller's alone.
-  if (const auto& leader = slots_[number].leader)
-    return replay_of(answer_to_keep(task.options(), answer_of(*slots_[*leader].outcome)));
+  if (const auto& leader = slots_[number].leader) {
+    if (!slots_[*leader].wanted.intents.empty()) return fate_of_open(task, false, false);
+    return replay_of(answer_to_keep(task.options(), answer_of(*slots_[*leader].outcome)), false);
+  }
   const auto& slot = slots_[number];
   if (const auto* rejection = std::get_if<Rejection>(&*slot.outcome)) {
     // Nobody waits for the answer of a dead letter that is sent again, and it did not get through.
     if (!task.in_flight->letter_id.empty())
-      return {SetAside{fix_call(ErrorCode::rejected, rejection->reason)}, Decision::rejected};
-    return {Done{rejection->answer, false, true}, Decision::rejected};
+      return Fate{SetAside{fix_call(ErrorCode::rejected, rejection->reason)}, Decision::rejected};
+    return Fate{Done{rejection->answer, false, true}, Decision::rejected};
   }
-  return {Done{answer_of(*slot.outcome), !slot.applied, true}, slot.applied ? Decision::fresh : Decision::replay};
+  if (!slot.wanted.intents.empty()) return fate_of_open(task, true, false);
+  return Fate{Done{answer_of(*slot.outcome), !slot.applied, true}, slot.applied ? Decision::fresh : Decision::replay};
 }
 
 }  // namespace semel::engine

@@ -10,24 +10,28 @@
 #include <vector>
 
 #include "engine/task.hpp"
+#include "engine/waiting_room.hpp"
 #include "protocol/claim.hpp"
 
 namespace semel::engine {
 
-/// What a transaction came to. Without `error` and `rejected` it committed, and every task has its fate.
+/// What a transaction came to. Without `error` and `rejected` it committed.
 struct Attempt {
   std::optional<Error> error{};
   std::optional<std::size_t> at_fault{};  ///< the task whose own statement or handler failed
   bool rejected = false;  ///< rolled back to undo the writes of rejected messages, which are marked: decide again
+  std::vector<HandedOver> intended{};  ///< committed; the clerk goes on with them
+  bool published = false;              ///< publications were committed
 
   bool committed() const { return !error && !rejected; }
 };
 
 class Transaction {
  public:
-  Transaction(Session& session, std::span<Task* const> tasks, Clock& clock, Probe& probe, Observer& observer);
+  Transaction(Session& session, std::span<Task* const> tasks, const Outside& outside, const ConsumerOptions& options);
 
-  /// Runs once. After a failure it is rolled back and no task has changed but for `rejection`.
+  /// Runs once. After a failure it is rolled back and no task has changed but for `rejection`. After a commit a task
+  /// has its fate, or is `awaiting`.
   Attempt run();
 
  private:
@@ -35,7 +39,8 @@ class Transaction {
     protocol::Claim claim = protocol::Fresh{};
     std::optional<std::size_t> leader{};  ///< the earlier task of this transaction that has the same key
     bool applied = true;                  ///< false: the guarding write changed nothing
-    bool wrote = false;
+    WorkLog log{};
+    Wanted wanted{};
     std::optional<Outcome> outcome{};
   };
 
@@ -44,10 +49,15 @@ class Transaction {
   Result<void> run_one(std::size_t number);
   Result<void> run_batches();
   Result<void> run_round(const Handler& handler, std::span<const std::size_t> numbers);
+  Result<void> note_wishes(std::size_t number, WorkLog log);
   Result<void> write_down();
+  Result<void> write_wishes();
   bool undo_needed();
   void decide_fates();
-  Fate fate_of(std::size_t number) const;
+  std::optional<Fate> fate_of(std::size_t number) const;
+  std::optional<Fate> fate_of_open(const Task& task, bool first, bool ambiguous) const;
+  void await(Task& task, bool first) const;
+  Attempt committed();
   Fate conflict_fate(const Task& task) const;
 
   bool is_fresh(std::size_t number) const;
@@ -60,9 +70,10 @@ class Transaction {
   Session& session_;
   std::span<Task* const> tasks_;
   std::vector<Slot> slots_;
+  const Outside& outside_;
+  const ConsumerOptions& options_;
   Clock& clock_;
   Probe& probe_;
-  Observer& observer_;
   std::optional<std::size_t> running_{};  ///< whose handler is running
 };
 

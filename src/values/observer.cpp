@@ -22,6 +22,10 @@ std::string_view decision_name(Decision decision) {
       return "handed_back";
     case Decision::unmatched:
       return "unmatched";
+    case Decision::in_progress:
+      return "in_progress";
+    case Decision::ambiguous:
+      return "ambiguous";
   }
   return {};
 }

@@ -1,0 +1,427 @@
+#include "engine/clerk.hpp"
+
+#include <algorithm>
+
+#include "base/backoff.hpp"
+#include "engine/reconciler.hpp"
+
+namespace semel::engine {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t take_max = 64;
+constexpr auto take_interval = 1'000ms;   ///< how often the ledger is asked for what nobody here knows of
+constexpr std::size_t items_max = 1'000;  ///< past it, intents wait in the ledger
+constexpr auto store_away_first = 50ms;
+constexpr auto store_away_longest = 5'000ms;
+constexpr int settle_failures_until_flagged = 5;
+constexpr EffectOptions settle_pace{.name = "", .delay_first = 1'000ms, .delay_max = 300'000ms};
+
+/// Every message's own failure has a culprit; anything else is the store's, and passes.
+bool is_the_stores(const Error& error) {
+  return error.remedy == Remedy::retry_later || error.remedy == Remedy::ask_operator ||
+         error.certainty == Certainty::unknown;
+}
+
+}  // namespace
+
+Clerk::Clerk(std::unique_ptr<Session> session, const Handlers& handlers, const ConsumerOptions& options,
+             AfterCommit& after_commit, Doorbell& bell, std::uint64_t seed)
+    : session_(std::move(session)),
+      handlers_(handlers),
+      options_(options),
+      after_commit_(after_commit),
+      random_(seed),
+      process_(options.process_name) {
+  for (const auto& [name, effect] : after_commit.outside.effects) {
+    effects_.push_back(name);
+    throttles_.try_emplace(effect.options.provider_name(), effect.options.limits);
+    if (performers_.insert(effect.performer).second) effect.performer->open(bell);
+  }
+  after_commit_.handover.listen(&bell);
+}
+
+Clerk::~Clerk() { after_commit_.handover.listen(nullptr); }
+
+Turn Clerk::turn() {
+  const auto now = options_.clock->now();
+  collect();
+  take_over();
+  if (store_away_until_ && now < *store_away_until_) return {.wake_at = store_away_until_};
+  store_away_until_.reset();
+  if (ending_ == Ending::stop) drop_ready();
+  measure_rooms();
+  const bool writes = something_to_write();
+  if (writes) write();
+  begin_calls();
+  // What came while this turn wrote is for the next one, at once.
+  return {
+      .worked = writes && !store_away_until_ && something_to_write(), .finished = finished(), .wake_at = next_due()};
+}
+
+void Clerk::end(Ending ending) {
+  ending_ = ending;
+  patience_until_ = options_.clock->now() + options_.shutdown_deadline * 3 / 4;
+}
+
+bool Clerk::finished() const {
+  if (!ending_) return false;
+  if (options_.clock->now() >= patience_until_ && (ending_ == Ending::stop || items_.empty())) return true;
+  return items_.empty() && (ending_ == Ending::stop || (!took_any_ && !known_due_));
+}
+
+std::optional<Clerk::TimePoint> Clerk::next_due() const {
+  auto next = ending_ == Ending::stop ? patience_until_ : take_at_;
+  if (ending_) next = std::min(next, patience_until_);
+  if (known_due_) next = std::min(next, *known_due_);
+  for (const auto& [id, item] : items_)
+    if (!item.lease_lost && item.stage != Item::Stage::to_start) next = std::min(next, item.renew_at);
+  return next;
+}
+
+void Clerk::note_due(std::chrono::milliseconds due_in) {
+  const auto at = options_.clock->now() + due_in;
+  if (!known_due_ || at < *known_due_) known_due_ = at;
+}
+
+void Clerk::collect() {
+  bool any = false;
+  for (auto* performer : performers_) {
+    for (auto& performed : performer->collect()) {
+      const auto found = items_.find(performed.id);
+      if (found == items_.end()) continue;
+      auto& item = found->second;
+      item.report = std::move(performed.report);
+      item.stage = Item::Stage::reported;
+      throttles_.at(item.effect->options.provider_name()).ended(options_.clock->now(), !is_unanswered(item.report));
+      any = true;
+    }
+  }
+  if (any) options_.probe->reached(Step::reported);
+}
+
+void Clerk::take_over() {
+  for (auto& handed_over : after_commit_.handover.take()) adopt(std::move(handed_over));
+  after_commit_.outside.calls_here = !ending_ && items_.size() < items_max;
+}
+
+void Clerk::adopt(HandedOver handed_over) {
+  const Effect* effect = after_commit_.outside.effect(handed_over.intent.effect);
+  const bool started = handed_over.intent.status.state == IntentState::started;
+  // It is in the ledger, and is found there.
+  if (!effect || (!started && items_.size() >= items_max)) return note_due(0ms);
+  const auto now = options_.clock->now();
+  const auto id = handed_over.intent.id.hex;
+  Item item{.intent = std::move(handed_over.intent),
+            .credentials = std::move(handed_over.credentials),
+            .effect = effect,
+            .stage = started ? Item::Stage::ready : Item::Stage::to_start,
+            .known_at = now,
+            .renew_at = now + effect->options.lease / 3};
+  items_.insert_or_assign(id, std::move(item));
+}
+
+/// Those that were started and not called: known to have called nobody.
+void Clerk::drop_ready() {
+  for (auto& [id, item] : items_) {
+    if (item.stage != Item::Stage::ready) continue;
+    item.report = {.verdict = item.looks_up ? CallVerdict::unknown : CallVerdict::not_done};
+    item.report.outcome.detail = "the process stopped before the call";
+    item.stage = Item::Stage::reported;
+  }
+  std::erase_if(items_, [](const auto& entry) { return entry.second.stage == Item::Stage::to_start; });
+}
+
+/// What may begin now, less what is ready to begin.
+void Clerk::measure_rooms() {
+  const auto now = options_.clock->now();
+  provider_rooms_.clear();
+  performer_rooms_.clear();
+  for (auto& [provider, throttle] : throttles_) provider_rooms_[provider] = throttle.room(now);
+  for (auto* performer : performers_) performer_rooms_[performer] = performer->room();
+  for (const auto& [id, item] : items_)
+    if (item.stage == Item::Stage::ready) reserve(*item.effect);
+}
+
+bool Clerk::has_room(const Effect& effect) const {
+  return provider_rooms_.at(effect.options.provider_name()) > 0 && performer_rooms_.at(effect.performer) > 0;
+}
+
+bool Clerk::reserve(const Effect& effect) {
+  if (!has_room(effect)) return false;
+  --provider_rooms_.at(effect.options.provider_name());
+  --performer_rooms_.at(effect.performer);
+  return true;
+}
+
+std::chrono::milliseconds Clerk::pause_of(const Effect& effect) {
+  return std::max(throttles_.at(effect.options.provider_name()).wait(options_.clock->now()).value_or(100ms), 100ms);
+}
+
+bool Clerk::something_to_write() const {
+  const auto now = options_.clock->now();
+  if (ending_ != Ending::stop && (now >= take_at_ || (known_due_ && now >= *known_due_))) return true;
+  return std::any_of(items_.begin(), items_.end(), [&](const auto& entry) {
+    const Item& item = entry.second;
+    if (item.stage == Item::Stage::reported) return true;
+    if (item.stage == Item::Stage::to_start) return has_room(*item.effect);
+    return !item.lease_lost && now >= item.renew_at;
+  });
+}
+
+/// Asks the ledger for what is due, and decides what is to be done with it.
+Result<void> Clerk::take_due() {
+  const auto now = options_.clock->now();
+  if (ending_ == Ending::stop || items_.size() >= items_max) return {};
+  if (now < take_at_ && !(known_due_ && now >= *known_due_)) return {};
+  take_at_ = now + take_interval;
+  known_due_.reset();
+  const auto found = session_->ledger().take(effects_, take_max);
+  if (!found) return found.error();
+  took_any_ = false;
+  for (const auto& intent : *found) {
+    if (items_.contains(intent.id.hex)) continue;  // its call is under way here
+    const Effect& effect = *after_commit_.outside.effect(intent.effect);
+    auto plan = plan_for(intent, effect, has_room(effect), pause_of(effect), process_);
+    if (!plan) continue;
+    took_any_ = true;
+    if (plan->calls) reserve(effect), taken_calls_.insert(intent.id.hex);
+    if (withheld_.contains(intent.id.hex)) without_settling(plan->entry);
+    taken_.push_back(std::move(plan->entry));
+  }
+  // There may be more behind them.
+  if (found->size() == take_max) known_due_ = now;
+  return {};
+}
+
+protocol::Ages Clerk::ages_of(const Item& item) const {
+  auto ages = protocol::ages_of(item.intent);
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(options_.clock->now() - item.known_at);
+  ages.intended += since;
+  ages.since_started = ages.since_started.value_or(0ms) + since;
+  if (ages.since_doubtful) *ages.since_doubtful += since;
+  return ages;
+}
+
+std::chrono::milliseconds Clerk::backoff(const EffectOptions& effect, int failures) {
+  const double fraction = std::uniform_real_distribution<double>(0.0, 1.0)(random_);
+  return semel::backoff(failures, effect.delay_first, effect.delay_max, fraction);
+}
+
+Entry Clerk::close(const Item& item) {
+  auto entry = entry_for_report(item.intent, *item.effect, item.report, item.looks_up, ages_of(item),
+                                backoff(item.effect->options, item.intent.failures + 1), process_);
+  if (entry.settles && withheld_.contains(item.intent.id.hex)) without_settling(entry);
+  return entry;
+}
+
+/// The outcome is kept; what is to be written because of it is tried again later.
+void Clerk::without_settling(Entry& entry) const {
+  if (!entry.settles) return;
+  entry.settles = false;
+  entry.to.settled = false;
+  ++entry.failures;
+  entry.to.flagged = entry.to.flagged || entry.failures >= settle_failures_until_flagged;
+  entry.due_in = semel::backoff(entry.failures, settle_pace.delay_first, settle_pace.delay_max, 1.0);
+  entry.event->detail = "settle step failed: " + withheld_.at(entry.intent.id.hex);
+}
+
+/// Everything that is to change, sorted by id.
+std::vector<Entry> Clerk::plan() {
+  std::vector<Entry> entries = taken_;
+  for (auto& [id, item] : items_) {
+    if (item.stage == Item::Stage::reported) entries.push_back(close(item));
+    if (item.stage != Item::Stage::to_start || !reserve(*item.effect)) continue;
+    if (auto plan = plan_for(item.intent, *item.effect, true, 0ms, process_)) {
+      taken_calls_.insert(id);
+      entries.push_back(std::move(plan->entry));
+    }
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.intent.id < b.intent.id; });
+  return entries;
+}
+
+Result<void> Clerk::renew() {
+  const auto now = options_.clock->now();
+  std::map<std::chrono::milliseconds, std::vector<std::pair<IntentId, int>>> due;  // by the length of the lease
+  for (auto& [id, item] : items_) {
+    const bool holds = item.stage == Item::Stage::ready || item.stage == Item::Stage::calling;
+    if (!holds || item.lease_lost || now < item.renew_at || ending_ == Ending::stop) continue;
+    due[item.effect->options.lease].emplace_back(item.intent.id, item.intent.status.attempt);
+  }
+  for (const auto& [lease, attempts] : due) {
+    const auto renewed = session_->ledger().renew(attempts, lease);
+    if (!renewed) return renewed.error();
+    for (std::size_t i = 0; i < attempts.size(); ++i) {
+      auto& item = items_.at(attempts[i].first.hex);
+      item.lease_lost = !(*renewed)[i];
+      item.renew_at = now + lease / 3;
+    }
+  }
+  // What was not called yet, and is somebody else's now, is theirs.
+  std::erase_if(items_, [](const auto& e) { return e.second.lease_lost && e.second.stage == Item::Stage::ready; });
+  return {};
+}
+
+void Clerk::write() {
+  taken_.clear();
+  taken_calls_.clear();
+  auto ready = session_->begin();
+  if (ready) ready = renew();
+  if (ready) ready = take_due();
+  if (!ready) {
+    session_->rollback();
+    return store_failed(ready.error());
+  }
+  write_entries(plan());
+}
+
+void Clerk::write_entries(std::vector<Entry> entries) {
+  if (entries.size() > entries_max_) entries.erase(entries.begin() + 1, entries.end());
+  Booking booking(*session_, entries, after_commit_.outside, handlers_, *options_.probe);
+  auto booked = booking.run();
+  if (booked.error) return after_failure(booked, entries);
+  if (store_away_count_ > 0) {
+    store_away_count_ = 0;
+    options_.observer->recovered();
+  }
+  if (entries.size() < entries_max_) entries_max_ = entries_all;
+  const bool any_start = std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
+    return entry.applied && taken_calls_.contains(entry.intent.id.hex);
+  });
+  if (any_start) options_.probe->reached(Step::started);
+  after_booking(booked, entries);
+}
+
+void Clerk::after_booking(const Booked& booked, std::vector<Entry>& entries) {
+  const bool closed = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) { return entry.settles; });
+  if (closed) options_.probe->reached(Step::closed);
+  std::map<RecordId, Answer> answers;
+  for (const auto& entry : entries) {
+    if (entry.applied && entry.answer) answers.insert_or_assign(entry.intent.record, *entry.answer);
+    after_entry(entry);
+  }
+  for (const auto& [record, state] : booked.records) {
+    if (state == RecordState::in_progress) continue;
+    const auto answer = answers.find(record);
+    WaitingRoom::Word word;
+    if (answer != answers.end() && state == RecordState::completed) word.answer = answer->second;
+    after_commit_.waiting_room.tell(record, std::move(word));
+  }
+  for (const auto& intended : booked.intended) adopt(intended);
+  if (booked.published && after_commit_.relay_bell) after_commit_.relay_bell->ring();
+}
+
+void Clerk::after_entry(const Entry& entry) {
+  const auto id = entry.intent.id.hex;
+  const auto found = items_.find(id);
+  withheld_.erase(id);
+  if (entry.report) {
+    if (found != items_.end()) {
+      report(found->second, entry);
+      keep_credentials(found->second, entry);
+    }
+    items_.erase(id);
+    if (entry.applied && (entry.to.state == IntentState::pending || !entry.to.settled)) note_due(entry.due_in);
+    return;
+  }
+  if (!taken_calls_.contains(id) || !entry.applied) {
+    items_.erase(id);
+    return;
+  }
+  const auto now = options_.clock->now();
+  Item item{.intent = entry.intent};
+  if (found != items_.end()) item.credentials = std::move(found->second.credentials);
+  item.intent.status = entry.to;
+  item.effect = entry.effect;
+  item.looks_up = entry.looked_up;
+  item.fresh = found != items_.end();
+  if (auto kept = credentials_.extract(id)) item.credentials = std::move(kept.mapped()), item.fresh = true;
+  if (entry.to.doubtful && !item.intent.since_doubtful) item.intent.since_doubtful = 0ms;
+  item.known_at = now;
+  item.renew_at = now + entry.effect->options.lease / 3;
+  item.stage = Item::Stage::ready;
+  items_.insert_or_assign(id, std::move(item));
+}
+
+/// For the next attempt, which this process may make too.
+void Clerk::keep_credentials(Item& item, const Entry& entry) {
+  if (item.credentials.entries().empty() || !entry.applied || entry.to.state != IntentState::pending) return;
+  if (credentials_.size() < items_max) credentials_.insert_or_assign(item.intent.id.hex, std::move(item.credentials));
+}
+
+void Clerk::report(const Item& item, const Entry& entry) {
+  options_.observer->called({.effect = item.intent.effect,
+                             .provider = item.intent.provider,
+                             .intent = item.intent.id.hex,
+                             .attempt = item.intent.status.attempt,
+                             .looked_up = item.looks_up,
+                             .verdict = item.report.verdict,
+                             .state = entry.applied ? entry.to.state : item.intent.status.state,
+                             .duration = options_.clock->now() - item.begun_at,
+                             .detail = item.report.outcome.detail});
+}
+
+void Clerk::after_failure(const Booked& booked, std::vector<Entry>& entries) {
+  const auto& error = *booked.error;
+  if (booked.at_fault && entries[*booked.at_fault].settles && !is_the_stores(error))
+    return withhold(entries[*booked.at_fault], error);
+  if (is_the_stores(error)) return store_failed(error);
+  // Nobody can be told apart: each by itself.
+  if (entries.size() > 1) {
+    entries_max_ = 1;  // see write_entries
+    return;
+  }
+  if (!entries.empty() && entries.front().settles) return withhold(entries.front(), error);
+  store_failed(error);
+}
+
+void Clerk::withhold(const Entry& entry, const Error& error) {
+  options_.observer->trouble(fix_call(
+      ErrorCode::settle_failed, "intent " + entry.intent.id.hex + " (" + entry.intent.effect + "): " + error.message));
+  withheld_.insert_or_assign(entry.intent.id.hex, error.message);
+}
+
+void Clerk::store_failed(const Error& error) {
+  options_.observer->trouble(error);
+  const double fraction = std::uniform_real_distribution<double>(0.0, 1.0)(random_);
+  store_away_until_ =
+      options_.clock->now() + semel::backoff(++store_away_count_, store_away_first, store_away_longest, fraction);
+  take_at_ = std::min(take_at_, *store_away_until_);
+}
+
+void Clerk::begin_calls() {
+  if (ending_ == Ending::stop) return;
+  for (auto& [id, item] : items_) {
+    if (item.stage != Item::Stage::ready) continue;
+    auto& throttle = throttles_.at(item.effect->options.provider_name());
+    const auto now = options_.clock->now();
+    if (throttle.room(now) == 0 || item.effect->performer->room() == 0) {
+      if (const auto wait = throttle.wait(now)) note_due(*wait);
+      continue;
+    }
+    throttle.began(now);
+    begin(item);
+  }
+}
+
+void Clerk::begin(Item& item) {
+  const auto& intent = item.intent;
+  item.stage = Item::Stage::calling;
+  item.begun_at = options_.clock->now();
+  item.effect->performer->begin({.id = intent.id.hex,
+                                 .effect = intent.effect,
+                                 .attempt = intent.status.attempt,
+                                 .look_up = item.looks_up,
+                                 .idempotency_key = intent.idempotency_key,
+                                 .request = intent.request,
+                                 .reference = intent.reference,
+                                 .credentials = item.credentials,
+                                 .fresh = item.fresh,
+                                 .timeout = item.effect->options.timeout});
+  options_.probe->reached(Step::called);
+}
+
+}  // namespace semel::engine

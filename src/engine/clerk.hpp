@@ -1,0 +1,117 @@
+// The clerk: has the intents of handlers performed, and writes down what came of them. Its turn never waits for a call.
+//
+//   turn = what performers report, what lanes hand over, what the ledger holds that is due
+//          → one transaction: starts, outcomes with their settle steps, leases renewed
+//          → calls begin; whoever waits for an outcome is told
+//
+// No transaction is open while a call is under way.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+
+#include "engine/booking.hpp"
+#include "engine/duty.hpp"
+#include "engine/throttle.hpp"
+#include "engine/waiting_room.hpp"
+#include "protocol/intent.hpp"
+
+namespace semel::engine {
+
+class Clerk {
+ public:
+  /// The performers ring `bell`, and so does every handover. `handlers` outlives the clerk.
+  Clerk(std::unique_ptr<Session> session, const Handlers& handlers, const ConsumerOptions& options,
+        AfterCommit& after_commit, Doorbell& bell, std::uint64_t seed);
+  ~Clerk();
+
+  /// One step. Waits for the store, never for a call.
+  Turn turn();
+
+  void end(Ending ending);
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  /// An intent in this process's hands, from the commit that started it to the one that closes it.
+  struct Item {
+    Intent intent;
+    Attributes credentials{};
+    const Effect* effect = nullptr;
+    enum class Stage { to_start, ready, calling, reported } stage = Stage::to_start;
+    bool fresh = true;  ///< handed over by a lane of this process
+    bool looks_up = false;
+    bool lease_lost = false;
+    TimePoint known_at{};  ///< when `intent` was read or written
+    TimePoint begun_at{};
+    TimePoint renew_at{};
+    CallReport report{};
+  };
+
+  void collect();
+  void take_over();
+  Result<void> take_due();
+  void measure_rooms();
+  bool has_room(const Effect& effect) const;
+  bool reserve(const Effect& effect);
+  std::chrono::milliseconds pause_of(const Effect& effect);
+
+  bool something_to_write() const;
+  void write();
+  void write_entries(std::vector<Entry> entries);
+  std::vector<Entry> plan();
+  Entry close(const Item& item);
+  Result<void> renew();
+  void after_booking(const Booked& booked, std::vector<Entry>& entries);
+  void after_entry(const Entry& entry);
+  void after_failure(const Booked& booked, std::vector<Entry>& entries);
+  void withhold(const Entry& entry, const Error& error);
+  void without_settling(Entry& entry) const;
+  void adopt(HandedOver handed_over);
+  void begin_calls();
+  void begin(Item& item);
+  void keep_credentials(Item& item, const Entry& entry);
+  void report(const Item& item, const Entry& entry);
+  void drop_ready();
+
+  protocol::Ages ages_of(const Item& item) const;
+  std::chrono::milliseconds backoff(const EffectOptions& effect, int failures);
+  bool finished() const;
+  std::optional<TimePoint> next_due() const;
+  void note_due(std::chrono::milliseconds due_in);
+  void store_failed(const Error& error);
+
+  std::unique_ptr<Session> session_;
+  const Handlers& handlers_;
+  const ConsumerOptions& options_;
+  AfterCommit& after_commit_;
+  std::mt19937_64 random_;
+  const std::string process_;
+
+  std::vector<std::string> effects_;  ///< the names of those known here
+  std::set<Performer*> performers_;
+  std::map<std::string, Throttle> throttles_;          ///< by provider
+  std::map<std::string, Item> items_;                  ///< by intent id
+  std::map<std::string, Attributes> credentials_;      ///< of intents that wait for another attempt, by id
+  std::map<std::string, std::size_t> provider_rooms_;  ///< calls that may begin in this turn
+  std::map<Performer*, std::size_t> performer_rooms_;
+  std::vector<Entry> taken_;                     ///< from the ledger, in the transaction that is open
+  std::set<std::string> taken_calls_;            ///< those of them that a call follows
+  std::map<std::string, std::string> withheld_;  ///< whose settle step fails, and why
+
+  static constexpr std::size_t entries_all = static_cast<std::size_t>(-1);
+  std::size_t entries_max_ = entries_all;  ///< one, where a transaction failed and nobody can be told apart
+
+  TimePoint take_at_{};  ///< when the ledger is asked again
+  std::optional<TimePoint> known_due_{};
+  bool took_any_ = false;
+  std::optional<TimePoint> store_away_until_{};
+  int store_away_count_ = 0;
+  std::optional<Ending> ending_{};
+  TimePoint patience_until_{};
+};
+
+}  // namespace semel::engine

@@ -1,0 +1,115 @@
+#include "engine/reconciler.hpp"
+
+#include <algorithm>
+
+namespace semel::engine {
+
+namespace {
+
+using protocol::Need;
+
+Entry entry_of(const Intent& intent, const Effect& effect) {
+  return {.intent = intent, .effect = &effect, .to = intent.status, .failures = intent.failures};
+}
+
+IntentEvent event_of(std::string kind, int attempt, const std::string& process, std::string detail = {}) {
+  return {.kind = std::move(kind), .attempt = attempt, .by = process, .detail = std::move(detail)};
+}
+
+void finish(Entry& entry, IntentState state) {
+  entry.to = {.state = state,
+              .attempt = entry.to.attempt,
+              .settled = true,
+              // A compensation that failed leaves the world half undone.
+              .flagged = entry.to.flagged || (state == IntentState::failed && entry.intent.compensates)};
+  entry.settles = true;
+}
+
+Plan begin_call(Entry entry, bool looks_up, const std::string& process) {
+  entry.to.state = IntentState::started;
+  if (!looks_up) ++entry.to.attempt;
+  entry.looked_up = looks_up;
+  entry.lease = entry.effect->options.lease;
+  entry.event = event_of(looks_up ? "asked" : "started", entry.to.attempt, process);
+  return {std::move(entry), true};
+}
+
+/// No call can begin: whoever is behind it in the ledger must not wait for it.
+Plan put_off(Entry entry, std::chrono::milliseconds pause) {
+  entry.to.state = IntentState::pending;
+  entry.due_in = pause;
+  return {std::move(entry)};
+}
+
+Plan ask_an_operator(Entry entry, const std::string& process) {
+  entry.to.state = IntentState::ambiguous;
+  entry.to.doubtful = true;
+  entry.event = event_of("ambiguous", entry.to.attempt, process, "an attempt ended without an outcome");
+  return {std::move(entry)};
+}
+
+Plan give_up(Entry entry, const std::string& process) {
+  finish(entry, IntentState::failed);
+  entry.outcome = CallOutcome{.answer = {.status = 504}, .detail = "tried for long enough; it did not happen"};
+  entry.event = event_of("given_up", entry.to.attempt, process, entry.outcome->detail);
+  return {std::move(entry)};
+}
+
+Plan settle(Entry entry, const std::string& process) {
+  entry.to.settled = true;
+  entry.settles = true;
+  // It may have been flagged because this step failed again and again.
+  if (entry.failures > 0) entry.to.flagged = entry.to.state == IntentState::failed && entry.intent.compensates;
+  entry.event = event_of("settled", entry.to.attempt, process);
+  return {std::move(entry)};
+}
+
+}  // namespace
+
+std::optional<Plan> plan_for(const Intent& intent, const Effect& effect, bool room, std::chrono::milliseconds pause,
+                             const std::string& process) {
+  const auto need = protocol::need_of(intent.status, intent.lease_ran_out, effect.options, protocol::ages_of(intent));
+  auto entry = entry_of(intent, effect);
+  if (intent.status.state == IntentState::started) entry.to = protocol::after_death(entry.to);
+  switch (need) {
+    case Need::nothing:
+      return std::nullopt;
+    case Need::perform:
+    case Need::look_up:
+      return room ? begin_call(std::move(entry), need == Need::look_up, process) : put_off(std::move(entry), pause);
+    case Need::settle:
+      return settle(std::move(entry), process);
+    case Need::give_up:
+      return give_up(std::move(entry), process);
+    case Need::ask_an_operator:
+      return ask_an_operator(std::move(entry), process);
+  }
+  return std::nullopt;
+}
+
+Entry entry_for_report(const Intent& intent, const Effect& effect, const CallReport& report, bool looked_up,
+                       const protocol::Ages& ages, std::chrono::milliseconds backoff, const std::string& process) {
+  auto entry = entry_of(intent, effect);
+  entry.looked_up = looked_up;
+  entry.report = report;
+  const std::optional<CallOutcome> none;
+  const auto reported =
+      protocol::after_report({intent.status, intent.status.attempt, looked_up, report, none}, effect.options, ages);
+  entry.to = reported.to;
+  if (!is_open(entry.to.state)) {
+    finish(entry, entry.to.state);
+    entry.failures = 0;
+    entry.outcome = report.outcome;
+  } else if (entry.to.state == IntentState::pending) {
+    ++entry.failures;
+    entry.due_in = std::max(backoff, report.retry_after.value_or(std::chrono::milliseconds(0)));
+    // The question has an answer, and nothing stands against a new attempt.
+    if (looked_up && !entry.to.doubtful) entry.due_in = std::chrono::milliseconds(0), entry.failures = 0;
+  }
+  entry.event =
+      event_of(std::string(call_verdict_name(report.verdict)), intent.status.attempt, process, report.outcome.detail);
+  entry.event->evidence = report.outcome;
+  return entry;
+}
+
+}  // namespace semel::engine
