@@ -140,6 +140,8 @@ class FaultySession : public SqlSession {
   void mark(std::size_t number) override { inner_->mark(number); }
   Result<void> synchronise() override { return inner_->synchronise(); }
   std::optional<std::size_t> failed_mark() const override { return inner_->failed_mark(); }
+  Ledger& ledger() override { return inner_->ledger(); }
+  Outbox& outbox() override { return inner_->outbox(); }
   Result<void> execute(std::string_view sql, std::span<const Value> p) override { return sql_.execute(sql, p); }
   Result<std::int64_t> execute_counted(std::string_view sql, std::span<const Value> p) override {
     return sql_.execute_counted(sql, p);
@@ -187,8 +189,8 @@ class LaneStand : public testing::Test {
   }
   void handle(HandlerOptions options, std::function<Outcome(const Message&, Work&)> f) {
     handlers_.push_back({std::move(options),
-                         [f](const Message& m, Session& s, bool& wrote, std::optional<bool>& applied) {
-                           Work work(dynamic_cast<SqlSession&>(s), wrote, applied);
+                         [f](const Message& m, Session& s, WorkLog& log) {
+                           Work work(dynamic_cast<SqlSession&>(s), log);
                            return f(m, work);
                          },
                          {}});
@@ -196,8 +198,10 @@ class LaneStand : public testing::Test {
   void handle_batch(HandlerOptions options,
                     std::function<std::vector<Outcome>(std::span<const Message>, BatchWork&)> f) {
     handlers_.push_back(
-        {std::move(options), {}, [f](std::span<const Message> m, Session& s, std::optional<std::int64_t>& applied) {
-           BatchWork work(dynamic_cast<SqlSession&>(s), applied);
+        {std::move(options),
+         {},
+         [f](std::span<const Message> m, Session& s, std::optional<std::int64_t>& applied, std::span<WorkLog> logs) {
+           BatchWork work(dynamic_cast<SqlSession&>(s), applied, logs);
            return f(m, work);
          }});
   }
@@ -216,7 +220,7 @@ class LaneStand : public testing::Test {
       std::vector<Inlet> inlets;
       inlets.push_back({script_.receiver(), traits_, nullptr, false});
       lane_ = std::make_unique<Lane>(std::make_unique<FaultySession>(store_->open_session().value(), faults_),
-                                     std::move(inlets), handlers_, options_, 1);
+                                     std::move(inlets), handlers_, options_, after_commit_, bell_, 1);
     }
     return *lane_;
   }
@@ -260,6 +264,8 @@ class LaneStand : public testing::Test {
   SourceTraits traits_;
   std::vector<Handler> handlers_;
   FaultySession::Faults faults_;
+  AfterCommit after_commit_;
+  Doorbell bell_;
   std::unique_ptr<Lane> lane_;
   int runs_ = 0;
   std::set<std::string> broken_;
