@@ -84,4 +84,71 @@ Result<Attributes> decode_attributes(std::string_view stored) {
   return *std::move(attributes);
 }
 
+std::string encode_message(const StoredMessage& message) {
+  std::string out(1, version);
+  out += message.sender == Sender::caller ? '\1' : '\0';
+  out += message.sender_verified ? '\1' : '\0';
+  append_field(out, message.source);
+  append_field(out, message.transport_id);
+  append_entries(out, message.attributes);
+  append_field(out, message.body);
+  return out;
+}
+
+Result<StoredMessage> decode_message(std::string_view stored) {
+  FieldReader reader(stored);
+  const bool readable = reader.byte() == version;
+  const auto sender = reader.byte();
+  const auto verified = reader.byte();
+  if (!readable || sender.value_or(2) > 1 || verified.value_or(2) > 1) return damaged("message");
+  const auto source = reader.field();
+  const auto transport_id = source ? reader.field() : std::nullopt;
+  auto attributes = transport_id ? read_entries(reader) : std::nullopt;
+  const auto body = attributes ? reader.field() : std::nullopt;
+  if (!body || !reader.at_end()) return damaged("message");
+  return StoredMessage{.source = std::string(*source),
+                       .sender = *sender == 1 ? Sender::caller : Sender::message,
+                       .sender_verified = *verified == 1,
+                       .transport_id = std::string(*transport_id),
+                       .body = std::string(*body),
+                       .attributes = *std::move(attributes)};
+}
+
+std::string encode_outcome(const CallOutcome& outcome) {
+  std::string out(1, version);
+  append_field(out, outcome.reference);
+  append_field(out, outcome.detail);
+  append_field(out, encode_answer(outcome.answer));
+  return out;
+}
+
+Result<CallOutcome> decode_outcome(std::string_view stored) {
+  FieldReader reader(stored);
+  if (reader.byte() != version) return damaged("outcome");
+  const auto reference = reader.field();
+  const auto detail = reference ? reader.field() : std::nullopt;
+  const auto bytes = detail ? reader.field() : std::nullopt;
+  if (!bytes || !reader.at_end()) return damaged("outcome");
+  auto answer = decode_answer(*bytes);
+  if (!answer) return damaged("outcome");
+  return CallOutcome{
+      .reference = std::string(*reference), .answer = *std::move(answer), .detail = std::string(*detail)};
+}
+
+std::string encode_compensation(const Compensation& compensation) {
+  std::string out(1, version);
+  append_field(out, compensation.effect);
+  append_field(out, compensation.request);
+  return out;
+}
+
+Result<Compensation> decode_compensation(std::string_view stored) {
+  FieldReader reader(stored);
+  if (reader.byte() != version) return damaged("compensation");
+  const auto effect = reader.field();
+  const auto request = effect ? reader.field() : std::nullopt;
+  if (!request || !reader.at_end()) return damaged("compensation");
+  return Compensation{.effect = std::string(*effect), .request = std::string(*request)};
+}
+
 }  // namespace semel

@@ -1,4 +1,4 @@
-// How keys, answers and attributes are written in a store. Every form starts with a version byte, so that a later
+// How keys, answers, attributes and what belongs to an intent are written in a store. Every form starts with a version byte, so that a later
 // release can change it and still read this one; fields are length-prefixed, so any bytes survive. (A Fingerprint's
 // bytes are their own stored form.)
 #pragma once
@@ -7,6 +7,7 @@
 #include <compare>
 #include <semel/answer.hpp>
 #include <semel/delivery.hpp>
+#include <semel/intent.hpp>
 #include <semel/key.hpp>
 #include <semel/result.hpp>
 #include <string>
@@ -33,5 +34,14 @@ Result<Answer> decode_answer(std::string_view stored);
 
 std::string encode_attributes(const Attributes& attributes);
 Result<Attributes> decode_attributes(std::string_view stored);
+
+std::string encode_message(const StoredMessage& message);
+Result<StoredMessage> decode_message(std::string_view stored);
+
+std::string encode_outcome(const CallOutcome& outcome);
+Result<CallOutcome> decode_outcome(std::string_view stored);
+
+std::string encode_compensation(const Compensation& compensation);
+Result<Compensation> decode_compensation(std::string_view stored);
 
 }  // namespace semel

@@ -93,6 +93,58 @@ TEST(StoredForm, DamageToAnyByteIsNeverACrash) {
   EXPECT_GE(flip_each(attributes, decode_attributes), 8 + 32 * 9);
 }
 
+const StoredMessage message{.source = "hooks",
+                            .sender = Sender::caller,
+                            .sender_verified = true,
+                            .transport_id = "t\0id"s,
+                            .body = "\0body\xff"s,
+                            .attributes = full.headers};
+const CallOutcome outcome{.reference = "ch_1\0"s, .answer = full, .detail = "card \xe9"};
+const Compensation compensation{.effect = "refund", .request = "\0{}"s};
+
+TEST(StoredForm, AMessageComesBackAsItWas) {
+  for (const auto& one : {message, StoredMessage{}}) {
+    const auto back = decode_message(encode_message(one)).value();
+    EXPECT_EQ(back.source, one.source);
+    EXPECT_EQ(back.sender, one.sender);
+    EXPECT_EQ(back.sender_verified, one.sender_verified);
+    EXPECT_EQ(back.transport_id, one.transport_id);
+    EXPECT_EQ(back.body, one.body);
+    EXPECT_EQ(back.attributes.entries(), one.attributes.entries());
+  }
+}
+
+TEST(StoredForm, AnOutcomeComesBackAsItWas) {
+  const auto back = decode_outcome(encode_outcome(outcome)).value();
+  EXPECT_EQ(back.reference, outcome.reference);
+  EXPECT_EQ(back.detail, outcome.detail);
+  EXPECT_EQ(back.answer.status, full.status);
+  EXPECT_EQ(back.answer.headers.entries(), full.headers.entries());
+  EXPECT_EQ(back.answer.body, full.body);
+}
+
+TEST(StoredForm, ACompensationComesBackAsItWas) {
+  EXPECT_EQ(decode_compensation(encode_compensation(compensation)).value(), compensation);
+}
+
+/// However the bytes are cut, lengthened or changed: read, or refused as damaged.
+template <class Decode>
+void expect_careful(const std::string& bytes, Decode decode) {
+  for (std::size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(decode(bytes.substr(0, size))) << size;
+  EXPECT_FALSE(decode(bytes + "x"));
+  for (std::size_t i = 0; i < bytes.size() * 8; ++i) {
+    auto changed = bytes;
+    changed[i / 8] = static_cast<char>(changed[i / 8] ^ (1 << i % 8));
+    if (const auto read = decode(changed); !read) EXPECT_EQ(read.error().code, ErrorCode::store_damaged);
+  }
+}
+
+TEST(StoredForm, WhatBelongsToAnIntentIsReadWithCare) {
+  expect_careful(encode_message(message), decode_message);
+  expect_careful(encode_outcome(outcome), decode_outcome);
+  expect_careful(encode_compensation(compensation), decode_compensation);
+}
+
 TEST(RecordDigest, TellsScopesAndKeysApart) {
   const std::set<RecordDigest> all{
       record_digest({"a", ""}, key("k")),  record_digest({"", "a"}, key("k")),    record_digest({"ak", ""}, key("k")),
