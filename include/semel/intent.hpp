@@ -116,8 +116,6 @@ struct Intent {
   IntentStatus status{};
   std::chrono::milliseconds lease{0};  ///< of one that is intended as started at once; not read back
   std::optional<CallOutcome> outcome{};
-  /// For `Ledger::intend` of one that is started at once: how long until it counts as dead, unless renewed.
-  std::chrono::milliseconds lease{0};
   int failures =
       0;  ///< attempts since it was last known not to have happened; of the settle step once it has an outcome
 

@@ -50,7 +50,7 @@ struct RecordUpdate {
 /// is
 ///     ambiguous or flagged; else in_progress where one is open or not settled; else completed, and its retention
 ///     begins. Says the state. A record that is gone is nothing.
-/// 19. An open record, or one that has publications which are not sent, is never purged and never counts as expired.
+/// 19. An open record, or one that has publications which are not sent or wait in a queue, is never purged and never counts as expired.
 ///     An intent goes in the step that purges its record, with its history, and not before.
 class Ledger {
  public:

@@ -43,7 +43,7 @@ struct OutboxResult {
   int attempt = 0;
   bool sent = false;                    ///< the other side has confirmed: the row leaves
   std::chrono::milliseconds due_in{0};  ///< not sent: tried again no sooner than this
-  std::string error{};
+  std::string error{};                    ///< empty where it is given back untried, which counts as no failure
   bool hold = false;  ///< not sent, and not tried again until an operator says so
 };
 
@@ -73,9 +73,9 @@ struct OutboxQuery {
 };
 
 struct OutboxCounts {
-  std::int64_t waiting = 0;
+  std::int64_t waiting = 0;  ///< those not held
   std::int64_t held = 0;
-  std::optional<std::chrono::milliseconds> oldest{};
+  std::optional<std::chrono::milliseconds> oldest{};  ///< age of the oldest of all
 };
 
 /// Publications, inside a session's transaction. One thread at a time. Every time is judged by the store's clock.

@@ -35,7 +35,7 @@ CREATE TABLE intents (
   outcome bytea,
   failures integer NOT NULL,
   created_at timestamptz NOT NULL,
-  started_at timestamptz,            -- of the first attempt
+  started_at timestamptz,            -- of the first attempt that may have reached the provider
   doubtful_since timestamptz,
   due_at timestamptz                 -- when it needs something: of a started one, when its lease runs out; null: nothing
 );

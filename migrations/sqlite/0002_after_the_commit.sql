@@ -33,7 +33,7 @@ CREATE TABLE semel_intents (
   outcome         BLOB,
   failures        INTEGER NOT NULL,
   created_at      INTEGER NOT NULL,
-  started_at      INTEGER,                  -- of the first attempt
+  started_at      INTEGER,                  -- of the first attempt that may have reached the provider
   doubtful_since  INTEGER,
   due_at          INTEGER  -- when it needs something: of a started one, when its lease runs out; NULL: nothing
 ) STRICT;

@@ -84,6 +84,15 @@ Result<Attributes> decode_attributes(std::string_view stored) {
   return *std::move(attributes);
 }
 
+Result<std::string> stored_id(std::string_view hex) {
+  auto bytes = hex_decode(hex);
+  if (!bytes || bytes->size() != 16 || hex_encode(*bytes) != hex)
+    return fix_call(ErrorCode::bad_value, "an id of an intent or a publication is 32 lower-case hexadecimal digits");
+  return *std::move(bytes);
+}
+
+std::string read_id(std::string_view stored) { return hex_encode(stored); }
+
 std::string encode_message(const StoredMessage& message) {
   std::string out(1, version);
   out += message.sender == Sender::caller ? '\1' : '\0';

@@ -35,6 +35,11 @@ Result<Answer> decode_answer(std::string_view stored);
 std::string encode_attributes(const Attributes& attributes);
 Result<Attributes> decode_attributes(std::string_view stored);
 
+/// The 16 bytes of an intent's or a publication's id. Errors: bad_value for anything but 32 lower-case hexadecimal
+/// digits.
+Result<std::string> stored_id(std::string_view hex);
+std::string read_id(std::string_view stored);
+
 std::string encode_message(const StoredMessage& message);
 Result<StoredMessage> decode_message(std::string_view stored);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "stores/sqlite/ledger.hpp"
 #include "values/stored_form.hpp"
 
 namespace semel::sqlite {
@@ -13,25 +14,22 @@ using std::chrono::system_clock;
 
 constexpr std::chrono::seconds retention_max = std::chrono::years(200);
 
-constexpr int stored_state(RecordState state) { return state == RecordState::completed ? 1 : 2; }
+constexpr int stored_state(RecordState state) { return state == RecordState::rejected ? 2 : 1; }
 
-system_clock::time_point time_of(std::int64_t since_epoch_ms) {
-  return system_clock::time_point(milliseconds(since_epoch_ms));
-}
-
-std::string sql(std::string_view before, std::string_view after) {
-  return std::string(before).append(now_sql).append(after);
+constexpr int stored_open(RecordState state) {
+  return state == RecordState::in_progress ? 1 : state == RecordState::ambiguous ? 2 : 0;
 }
 
 Result<Record> read_record(const Statement& row, const RecordId& id) {
   Record record{.scope = id.scope, .key = id.key};
-  record.state = row.integer(3) == 1 ? RecordState::completed : RecordState::rejected;
+  record.state = record_state(row.integer(3), row.integer(10));
   record.fingerprint = Fingerprint::from_bytes(row.bytes(4));
   record.source = row.bytes(5);
   record.transport_id = row.bytes(6);
   record.recorded_at = time_of(row.integer(7));
   record.expires_at = time_of(row.integer(8));
-  record.retention = std::chrono::duration_cast<std::chrono::seconds>(record.expires_at - record.recorded_at);
+  if (!row.integer(10))
+    record.retention = std::chrono::duration_cast<std::chrono::seconds>(record.expires_at - record.recorded_at);
   if (row.is_null(9)) return record;
   auto answer = decode_answer(row.bytes(9));
   if (!answer) return std::move(answer).error();
@@ -86,11 +84,53 @@ void bind_optional(Statement& statement, int number, std::optional<std::string_v
 
 }  // namespace
 
+std::string with_now(std::string_view sql) {
+  constexpr std::string_view mark = "{now}";
+  std::string text(sql);
+  for (auto at = text.find(mark); at != text.npos; at = text.find(mark, at + now_sql.size()))
+    text.replace(at, mark.size(), now_sql);
+  return text;
+}
+
+std::string placeholders(int first, std::size_t count) {
+  std::string list;
+  for (std::size_t i = 0; i < count; ++i)
+    list.append(i ? ", ?" : "?").append(std::to_string(first + static_cast<int>(i)));
+  return list;
+}
+
+system_clock::time_point time_of(std::int64_t since_epoch_ms) {
+  if (since_epoch_ms == INT64_MAX) return system_clock::time_point::max();
+  return system_clock::time_point(milliseconds(since_epoch_ms));
+}
+
+std::int64_t bounded_ms(milliseconds span) {
+  return std::clamp<milliseconds>(span, -retention_max, retention_max).count();
+}
+
+RecordState record_state(std::int64_t state, std::int64_t open) {
+  if (open == 2) return RecordState::ambiguous;
+  if (open == 1) return RecordState::in_progress;
+  return state == 2 ? RecordState::rejected : RecordState::completed;
+}
+
+Result<void> lost_race_if_taken(Result<void> inserted, std::string_view message) {
+  if (inserted || inserted.error().code != ErrorCode::constraint_violated) return inserted;
+  return Error{Remedy::reread, Certainty::not_applied, ErrorCode::lost_race, std::string(message)};
+}
+
+/// CASE, so that the outbox and the queues are looked at for rows past their time only.
+std::string expired_sql() {
+  return with_now(
+      "CASE WHEN expires_at <= {now} THEN NOT EXISTS (SELECT 1 FROM semel_outbox WHERE record = semel_records.id)"
+      " AND NOT EXISTS (SELECT 1 FROM semel_queue WHERE record = semel_records.id) ELSE 0 END");
+}
+
 Result<std::optional<FoundRecord>> find_row(Connection& connection, const RecordId& id) {
   static const std::string select =
-      sql("SELECT handler, principal, key, state, fingerprint, source, transport_id, recorded_at, expires_at, answer,"
-          " rowid, expires_at <= ",
-          " FROM semel_records WHERE id = ?1");
+      "SELECT handler, principal, key, state, fingerprint, source, transport_id, recorded_at, expires_at, answer,"
+      " open, rowid, " +
+      expired_sql() + " FROM semel_records WHERE id = ?1";
   auto row = connection.prepare(select);
   if (!row) return row.error();
   const auto more = row->bind_bytes(1, record_digest(id.scope, id.key).view()).step();
@@ -101,14 +141,14 @@ Result<std::optional<FoundRecord>> find_row(Connection& connection, const Record
                  "the record found by this id's digest belongs to another id"};
   auto record = read_record(*row, id);
   if (!record) return std::move(record).error();
-  return std::optional(FoundRecord{std::move(*record), row->integer(10), row->integer(11) != 0});
+  return std::optional(FoundRecord{std::move(*record), row->integer(11), row->integer(12) != 0});
 }
 
 Result<void> insert_record(Connection& connection, const Record& record) {
   static const std::string insert =
-      sql("INSERT INTO semel_records (id, handler, principal, key, state, fingerprint, source, transport_id, answer,"
-          " recorded_at, expires_at) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, now, now + ?10 FROM (SELECT ",
-          " AS now)");
+      with_now("INSERT INTO semel_records (id, handler, principal, key, state, fingerprint, source, transport_id, answer,"
+               " recorded_at, expires_at, open) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, now,"
+               " CASE WHEN ?11 > 0 THEN 9223372036854775807 ELSE now + ?10 END, ?11 FROM (SELECT {now} AS now)");
   auto statement = connection.prepare(insert);
   if (!statement) return statement.error();
   statement->bind_bytes(1, record_digest(record.scope, record.key).view());
@@ -120,12 +160,9 @@ Result<void> insert_record(Connection& connection, const Record& record) {
   statement->bind_text(7, record.source);
   statement->bind_bytes(8, record.transport_id);
   record.answer ? statement->bind_bytes(9, encode_answer(*record.answer)) : statement->bind_null(9);
-  statement->bind(10, milliseconds(std::clamp(record.retention, -retention_max, retention_max)).count());
-  auto inserted = statement->finish();
-  // The unique index on the digest is the only constraint that this statement can violate.
-  if (!inserted && inserted.error().code == ErrorCode::constraint_violated)
-    return Error{Remedy::reread, Certainty::not_applied, ErrorCode::lost_race, "another transaction recorded this key"};
-  return inserted;
+  statement->bind(10, bounded_ms(std::clamp(record.retention, -retention_max, retention_max)));
+  statement->bind(11, stored_open(record.state));
+  return lost_race_if_taken(statement->finish(), "another transaction recorded this key");
 }
 
 Result<void> delete_rejected(Connection& connection, const RecordId& id) {
@@ -134,19 +171,34 @@ Result<void> delete_rejected(Connection& connection, const RecordId& id) {
   return statement->bind_bytes(1, record_digest(id.scope, id.key).view()).finish();
 }
 
-Result<void> delete_row(Connection& connection, std::int64_t rowid) {
+Result<void> delete_row(Connection& connection, const FoundRecord& row) {
   auto statement = connection.prepare("DELETE FROM semel_records WHERE rowid = ?1");
   if (!statement) return statement.error();
-  return statement->bind(1, rowid).finish();
+  if (auto done = statement->bind(1, row.rowid).finish(); !done) return done;
+  return delete_intents(connection, record_digest(row.record.scope, row.record.key).view());
+}
+
+Result<bool> delete_if_expired(Connection& connection, std::int64_t rowid) {
+  static const std::string remove =
+      "DELETE FROM semel_records WHERE rowid = ?1 AND " + expired_sql() + " RETURNING id";
+  std::string digest;
+  {
+    auto row = connection.prepare(remove);
+    if (!row) return row.error();
+    const auto removed = row->bind(1, rowid).step();
+    if (!removed || !*removed) return removed;
+    digest = row->bytes(0);
+  }
+  if (auto done = delete_intents(connection, digest); !done) return done.error();
+  return true;
 }
 
 Result<void> put_dead_letter(Connection& connection, const DeadLetter& letter) {
-  static const std::string insert = sql(
+  static const std::string insert = with_now(
       "INSERT INTO semel_dead_letters (id, reason, code, detail, handler, principal, key, fingerprint,"
       " recorded_fingerprint, source, sender, sender_verified, transport_id, body, attributes, attempts, set_aside_at)"
       " VALUES (coalesce(?1, lower(hex(randomblob(16)))), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-      " ?16, ",
-      ") ON CONFLICT (id) DO UPDATE SET times = times + 1, resolution = ''");
+      " ?16, {now}) ON CONFLICT (id) DO UPDATE SET times = times + 1, resolution = ''");
   auto prepared = connection.prepare(insert);
   if (!prepared) return prepared.error();
   Statement& statement = *prepared;

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "stores/sqlite/binding.hpp"
+#include "stores/sqlite/ledger.hpp"
+#include "stores/sqlite/outbox.hpp"
 #include "stores/sqlite/rows.hpp"
 
 namespace semel::sqlite {
@@ -22,7 +24,7 @@ bool distrusts_connection(const Error& error) {
 }
 
 /// Statements run at once, so an error always belongs to the call that returns it.
-class LaneSession final : public SqlSession {
+class LaneSession final : public SqlSession, private OpenTransaction {
  public:
   LaneSession(const Options& options, std::unique_ptr<Connection> connection)
       : options_(options), connection_(std::move(connection)) {}
@@ -43,9 +45,13 @@ class LaneSession final : public SqlSession {
   Result<Rows> query(std::string_view sql, std::span<const Value> parameters) override;
   Result<std::int64_t> execute_set(std::string_view sql, std::span<const std::vector<Value>> columns) override;
 
+  Ledger& ledger() override { return *ledger_; }
+  Outbox& outbox() override { return *outbox_; }
+
  private:
-  Result<void> usable() const;
-  Error fail(Error error);
+  Result<void> usable() const override;
+  Connection& connection() override { return *connection_; }
+  Error fail(Error error) override;
   Error fail_handler(Error error);
   Result<std::optional<Record>> claim_one(const RecordId& id);
   Result<Rows> read_all(Statement& statement);
@@ -56,6 +62,8 @@ class LaneSession final : public SqlSession {
   std::optional<Error> failure_;
   std::optional<std::size_t> mark_;
   std::optional<std::size_t> failed_mark_;
+  const std::unique_ptr<Ledger> ledger_ = make_ledger(*this);
+  const std::unique_ptr<Outbox> outbox_ = make_outbox(*this);
 };
 
 /// SQLite ends a transaction by itself on some errors, and what ran after that would commit alone: so nothing runs
@@ -107,7 +115,7 @@ Result<std::optional<Record>> LaneSession::claim_one(const RecordId& id) {
   if (!row) return std::move(row).error();
   if (!*row) return std::optional<Record>();
   if (!(*row)->expired) return std::optional(std::move((*row)->record));
-  if (auto removed = delete_row(*connection_, (*row)->rowid); !removed) return removed.error();
+  if (auto removed = delete_row(*connection_, **row); !removed) return removed.error();
   return std::optional<Record>();
 }
 

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "stores/sqlite/connection.hpp"
+#include "stores/sqlite/ledger.hpp"
+#include "stores/sqlite/outbox.hpp"
 #include "stores/sqlite/rows.hpp"
 #include "stores/sqlite/schema.hpp"
 #include "stores/sqlite/session.hpp"
@@ -35,7 +37,7 @@ class PurgeWalk {
 
   Result<void> look(Connection& connection, std::size_t count_max, std::size_t& budget, std::int64_t last,
                     std::vector<std::int64_t>& expired) {
-    static const std::string select = "SELECT rowid, expires_at <= " + std::string(now_sql) +
+    static const std::string select = "SELECT rowid, " + expired_sql() +
                                       " FROM semel_records WHERE rowid > ?1 AND rowid <= ?2 ORDER BY rowid";
     auto row = connection.prepare(select);
     if (!row) return row.error();
@@ -121,9 +123,38 @@ class FileStore final : public Store {
   Result<bool> resolve(const std::string& id, std::string_view resolution) override {
     if (resolution != "retried" && resolution != "dropped")
       return fix_call(ErrorCode::bad_value, "a dead letter is resolved as retried or dropped");
-    return with_connection([&](Connection& connection) {
-      return in_transaction(connection, [&] { return resolve_dead_letter(connection, id, resolution); });
-    });
+    return write([&](Connection& connection) { return resolve_dead_letter(connection, id, resolution); });
+  }
+
+  Result<std::vector<Intent>> intents(const IntentQuery& query) override {
+    return with_connection([&](Connection& connection) { return list_intents(connection, query); });
+  }
+  Result<std::vector<IntentEvent>> intent_history(const IntentId& id) override {
+    return with_connection([&](Connection& connection) { return list_events(connection, id); });
+  }
+  Result<IntentCounts> intent_counts() override {
+    return with_connection([](Connection& connection) { return count_intents(connection); });
+  }
+
+  Result<std::vector<OutboxMessage>> outbox(const OutboxQuery& query) override {
+    return with_connection([&](Connection& connection) { return list_outbox(connection, query); });
+  }
+  Result<OutboxCounts> outbox_counts() override {
+    return with_connection([](Connection& connection) { return count_outbox(connection); });
+  }
+  Result<bool> release(const std::string& publication_id) override {
+    return write([&](Connection& connection) { return release_held(connection, publication_id); });
+  }
+  Result<bool> drop(const std::string& publication_id) override {
+    return write([&](Connection& connection) { return drop_held(connection, publication_id); });
+  }
+
+  Result<std::vector<QueuedMessage>> take_queued(const std::string& queue, std::size_t count_max,
+                                                 std::chrono::milliseconds lease) override {
+    return write([&](Connection& connection) { return take_from_queue(connection, queue, count_max, lease); });
+  }
+  Result<void> end_queued(const std::string& queue, std::span<const QueueEnd> ends) override {
+    return write([&](Connection& connection) { return end_in_queue(connection, queue, ends); });
   }
 
  private:
@@ -134,6 +165,12 @@ class FileStore final : public Store {
     auto result = use(*connection_);
     if (!result) connection_.reset();
     return result;
+  }
+
+  template <class Use>
+  auto write(Use use) -> decltype(use(std::declval<Connection&>())) {
+    return with_connection(
+        [&](Connection& connection) { return in_transaction(connection, [&] { return use(connection); }); });
   }
 
   Result<std::vector<Finding>> check_durability(Connection& connection) const;
@@ -147,15 +184,13 @@ class FileStore final : public Store {
 
 Result<std::size_t> FileStore::remove(Connection& connection, const std::vector<std::int64_t>& expired) {
   // Between the walk and this transaction a row may have gone, and its number may have been given to a new one.
-  static const std::string remove_if_expired =
-      "DELETE FROM semel_records WHERE rowid = ?1 AND expires_at <= " + std::string(now_sql);
-  const auto before = connection.total_changes();
+  std::size_t removed = 0;
   for (const auto rowid : expired) {
-    auto statement = connection.prepare(remove_if_expired);
-    if (!statement) return statement.error();
-    if (auto done = statement->bind(1, rowid).finish(); !done) return done.error();
+    const auto gone = delete_if_expired(connection, rowid);
+    if (!gone) return gone.error();
+    removed += *gone ? 1 : 0;
   }
-  return static_cast<std::size_t>(connection.total_changes() - before);
+  return removed;
 }
 
 Result<std::vector<Finding>> FileStore::check_durability(Connection& connection) const {
