@@ -20,7 +20,24 @@ struct RecordsOptions {
   bool json = false;
 };
 
-const char* state_text(RecordState state) { return state == RecordState::completed ? "completed" : "rejected"; }
+const char* state_text(RecordState state) {
+  switch (state) {
+    case RecordState::completed:
+      return "completed";
+    case RecordState::rejected:
+      return "rejected";
+    case RecordState::in_progress:
+      return "in progress";
+    case RecordState::ambiguous:
+      return "ambiguous";
+  }
+  return "unknown";
+}
+
+/// An open record has no end yet.
+std::string expiry_text(const Record& record) {
+  return is_open(record.state) ? "not while it is open" : time_text(record.expires_at);
+}
 
 boost::json::object record_json(const Record& record) {
   boost::json::object object;
@@ -29,7 +46,8 @@ boost::json::object record_json(const Record& record) {
   object["key"] = key_json(record.key);
   object["state"] = state_text(record.state);
   object["recorded_at"] = time_text(record.recorded_at);
-  object["expires_at"] = time_text(record.expires_at);
+  object["expires_at"] = nullptr;
+  if (!is_open(record.state)) object["expires_at"] = time_text(record.expires_at);
   object["source"] = record.source;
   put_bytes(object, "transport_id", record.transport_id);
   object["fingerprint"] = hex_encode(record.fingerprint.bytes());
@@ -48,7 +66,7 @@ void print_record(const Record& record) {
       {"key", printable(record.key.text())},
       {"state", state_text(record.state)},
       {"recorded", time_text(record.recorded_at)},
-      {"expires", time_text(record.expires_at)},
+      {"expires", expiry_text(record)},
       {"source", record.source},
       {"transport id", printable(record.transport_id)},
       {"fingerprint", record.fingerprint.empty() ? "none" : hex_encode(record.fingerprint.bytes())}};

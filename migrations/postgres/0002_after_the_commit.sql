@@ -90,8 +90,8 @@ CREATE INDEX outbox_record ON outbox (record);   -- a record with unsent message
 --   BEGIN;
 --   SELECT number, id, body FROM semel.queue
 --     WHERE queue = 'mails' AND due_at <= now() ORDER BY number LIMIT 10 FOR UPDATE SKIP LOCKED;
---   …                                                 -- the work, in this database
---   DELETE FROM semel.queue WHERE number IN (…);
+--   ...                                                 -- the work, in this database
+--   DELETE FROM semel.queue WHERE number IN (...);
 --   COMMIT;
 --
 -- `id` is the same whenever the same message comes again. `attributes` are a byte 1, their number, then for each its

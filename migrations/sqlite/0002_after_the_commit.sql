@@ -87,8 +87,8 @@ CREATE INDEX semel_outbox_by_record ON semel_outbox (record);  -- a record with 
 --   BEGIN IMMEDIATE;                                -- one transaction writes at a time, so no row needs a lock
 --   SELECT number, id, body FROM semel_queue WHERE queue = 'mails'
 --     AND due_at <= CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) ORDER BY number LIMIT 10;
---   …                                               -- the work, in this file
---   DELETE FROM semel_queue WHERE number IN (…);
+--   ...                                               -- the work, in this file
+--   DELETE FROM semel_queue WHERE number IN (...);
 --   COMMIT;
 --
 -- `id` is the same whenever the same message comes again. `attributes` are a byte 1, their number, then for each its

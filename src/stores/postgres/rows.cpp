@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace semel::postgres {
 
@@ -25,9 +26,13 @@ void add_digests(Parameters& parameters, std::span<const RecordDigest> digests) 
   std::move(column).add_to(parameters);
 }
 
-std::int64_t seconds_kept(const Record& record) {
-  constexpr std::int64_t two_centuries = 200LL * 366 * 24 * 3600;
-  return std::clamp<std::int64_t>(record.retention.count(), 0, two_centuries);
+constexpr std::chrono::seconds two_centuries(200LL * 366 * 24 * 3600);
+
+constexpr std::array stored_states{std::pair(RecordState::completed, 1), std::pair(RecordState::rejected, 2),
+                                   std::pair(RecordState::in_progress, 3), std::pair(RecordState::ambiguous, 4)};
+
+int stored_state(RecordState state) {
+  return std::ranges::find(stored_states, state, &std::pair<RecordState, int>::first)->second;
 }
 
 /// The letters to write: the first of each id, and each one without an id.
@@ -59,6 +64,19 @@ RecordDigest digest_of(std::string_view bytes) {
 
 }  // namespace
 
+std::int64_t bounded_ms(std::chrono::milliseconds span) {
+  return std::clamp<std::chrono::milliseconds>(span, -two_centuries, two_centuries).count();
+}
+
+std::int64_t seconds_kept(std::chrono::seconds retention) {
+  return std::clamp(retention, std::chrono::seconds(0), two_centuries).count();
+}
+
+RecordState record_state(std::int64_t state) {
+  const auto* known = std::ranges::find(stored_states, state, &std::pair<RecordState, int>::second);
+  return known == stored_states.end() ? RecordState::completed : known->first;
+}
+
 Parameters digest_parameters(std::span<const RecordDigest> digests) {
   Parameters parameters;
   add_digests(parameters, digests);
@@ -88,7 +106,7 @@ Parameters record_parameters(std::span<const Record> records) {
   add_bytes_column(parameters, sorted, [](const Record& r) { return stored_key(r.key); });
   add_bytes_column(parameters, sorted, [](const Record& r) { return std::string_view(r.fingerprint.bytes()); });
   ArrayWriter states(Type::int2, Type::int2_array);
-  for (const auto* r : sorted) states.add(binary_int2(r->state == RecordState::rejected ? 2 : 1));
+  for (const auto* r : sorted) states.add(binary_int2(static_cast<std::int16_t>(stored_state(r->state))));
   std::move(states).add_to(parameters);
   auto answers = bytes_column();
   for (const auto* r : sorted) r->answer ? answers.add(encode_answer(*r->answer)) : answers.add_null();
@@ -96,7 +114,7 @@ Parameters record_parameters(std::span<const Record> records) {
   add_bytes_column(parameters, sorted, [](const Record& r) { return std::string_view(r.source); });
   add_bytes_column(parameters, sorted, [](const Record& r) { return std::string_view(r.transport_id); });
   ArrayWriter seconds(Type::int8, Type::int8_array);
-  for (const auto* r : sorted) seconds.add(binary_int8(seconds_kept(*r)));
+  for (const auto* r : sorted) seconds.add(binary_int8(seconds_kept(r->retention)));
   std::move(seconds).add_to(parameters);
   return parameters;
 }
@@ -158,11 +176,12 @@ Result<ReadRecord> read_record(const BinaryRow& row) {
     if (!decoded) return decoded.error();
     kept = *std::move(decoded);
   }
-  const auto kept_for = row.time(expires_at) - row.time(recorded_at);
+  const bool open = is_open(record_state(row.integer(state)));
+  const auto kept_for = open ? std::chrono::seconds(0) : row.time(expires_at) - row.time(recorded_at);
   return ReadRecord{.record = {.scope = {.handler = row.bytes(handler), .principal = row.bytes(principal)},
                                .key = *std::move(read_back),
                                .fingerprint = Fingerprint::from_bytes(row.bytes(fingerprint)),
-                               .state = row.integer(state) == 2 ? RecordState::rejected : RecordState::completed,
+                               .state = record_state(row.integer(state)),
                                .answer = std::move(kept),
                                .source = row.bytes(source),
                                .transport_id = row.bytes(transport_id),

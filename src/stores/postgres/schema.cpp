@@ -1,6 +1,7 @@
 #include "stores/postgres/schema.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <span>
@@ -54,15 +55,6 @@ Result<bool> schema_exists(Connection& connection, std::string_view schema) {
   if (auto read = run(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = $1", with_text(schema)); !read)
     return read.error();
   return BinaryRow(connection.last(), 0).integer(0) > 0;
-}
-
-/// The 64 bits that two migrations of one schema meet at. A digest, so that no other user of advisory locks is likely
-/// to be met; who is, only waits.
-std::string lock_number(std::string_view schema) {
-  const auto digest = sha256("semel migrate " + std::string(schema));
-  std::uint64_t number = 0;
-  for (const char c : std::string_view(digest).substr(0, 8)) number = number << 8 | static_cast<unsigned char>(c);
-  return std::to_string(static_cast<std::int64_t>(number));
 }
 
 Result<void> apply(Connection& connection, const Migration& migration) {
@@ -151,19 +143,31 @@ void examine_server(const BinaryRow& row, const Options& options, Findings& find
                                               "may refuse characters or not be checked");
 }
 
+struct Rights {
+  std::string_view table;
+  std::string_view names;
+};
+constexpr std::array rights_needed{
+    Rights{"records", "SELECT, INSERT, UPDATE, DELETE"}, Rights{"dead_letters", "SELECT, INSERT, UPDATE"},
+    Rights{"intents", "SELECT, INSERT, UPDATE, DELETE"}, Rights{"intent_events", "SELECT, INSERT, DELETE"},
+    Rights{"outbox", "SELECT, INSERT, UPDATE, DELETE"},  Rights{"queue", "SELECT, INSERT, UPDATE, DELETE"}};
+
 Result<void> examine_rights(Connection& connection, const Options& options, Findings& findings) {
   const auto schema = quoted_identifier(options.schema);
+  // Asked of each by itself: a list would mean any of them.
   constexpr std::string_view sql =
-      "SELECT has_table_privilege($1, 'SELECT') AND has_table_privilege($1, 'INSERT') AND has_table_privilege($1, "
-      "'DELETE') AND has_table_privilege($2, 'SELECT') AND has_table_privilege($2, 'INSERT') AND "
-      "has_table_privilege($2, 'UPDATE')";
-  auto parameters = with_text(schema + ".records");
-  parameters.add_text(schema + ".dead_letters");
-  if (auto read = run(connection, sql, parameters); !read) return read.error();
-  if (BinaryRow(connection.last(), 0).integer(0) == 0)
-    findings.refuse(ErrorCode::permission_denied,
-                    "the role lacks rights on Semel's tables: GRANT SELECT, INSERT, DELETE ON " + schema +
-                        ".records and SELECT, INSERT, UPDATE ON " + schema + ".dead_letters TO it");
+      "SELECT bool_and(has_table_privilege($1, trim(name))) FROM unnest(string_to_array($2, ',')) AS name";
+  std::string grants;
+  for (const auto& [table, names] : rights_needed) {
+    auto parameters = with_text(schema + "." + std::string(table));
+    parameters.add_text(std::string(names));
+    if (auto read = run(connection, sql, parameters); !read) return read.error();
+    if (BinaryRow(connection.last(), 0).integer(0) == 0)
+      grants += (grants.empty() ? "GRANT " : "; GRANT ") + std::string(names) + " ON " + schema + "." +
+                std::string(table) + " TO it";
+  }
+  if (!grants.empty())
+    findings.refuse(ErrorCode::permission_denied, "the role lacks rights on Semel's tables: " + grants);
   return {};
 }
 
@@ -185,13 +189,6 @@ Result<void> examine_schema(Connection& connection, const Options& options, Find
   return {};
 }
 
-/// `{}` in `text` becomes the schema.
-std::string in_schema(std::string_view text, const std::string& schema) {
-  std::string sql(text);
-  for (auto at = sql.find("{}"); at != sql.npos; at = sql.find("{}", at + schema.size())) sql.replace(at, 2, schema);
-  return sql;
-}
-
 }  // namespace
 
 Result<void> check_schema_name(std::string_view name) {
@@ -206,22 +203,45 @@ std::string quoted_identifier(std::string_view name) {
   return quoted += '"';
 }
 
-Statements::Statements(std::string_view schema_name) {
+std::string in_schema(std::string_view text, const std::string& schema) {
+  std::string sql(text);
+  for (auto at = sql.find("{}"); at != sql.npos; at = sql.find("{}", at + schema.size())) sql.replace(at, 2, schema);
+  return sql;
+}
+
+std::string advisory_lock_number(std::string_view purpose, std::string_view schema) {
+  const auto digest = sha256(std::string(purpose) + " " + std::string(schema));
+  std::uint64_t number = 0;
+  for (const char c : std::string_view(digest).substr(0, 8)) number = number << 8 | static_cast<unsigned char>(c);
+  return std::to_string(static_cast<std::int64_t>(number));
+}
+
+Statements::Statements(std::string_view schema_name)
+    : ledger(quoted_identifier(schema_name)), outbox(schema_name, quoted_identifier(schema_name)) {
   const auto schema = quoted_identifier(schema_name);
   const std::string record_columns =
       "id, handler, principal, key, fingerprint, state, answer, source, transport_id, recorded_at, expires_at";
+  // CASE, so that the outbox and the queues are looked at for rows past their time only.
+  const std::string expired =
+      "CASE WHEN expires_at <= now() THEN NOT EXISTS (SELECT FROM {}.outbox AS o WHERE o.record = r.id) AND NOT EXISTS "
+      "(SELECT FROM {}.queue AS q WHERE q.record = r.id) ELSE false END";
+  const std::string intents_of_gone =
+      "calls AS (DELETE FROM {}.intents AS i USING gone WHERE i.record = gone.id RETURNING i.id), "
+      "events AS (DELETE FROM {}.intent_events AS e USING calls WHERE e.intent = calls.id)";
   const std::string letter_columns =
       "id, reason, code, detail, handler, principal, key, fingerprint, recorded_fingerprint, source, caller, "
       "sender_verified, transport_id, body, attributes, attempts, times";
-  claim = in_schema("SELECT " + record_columns + ", expires_at <= now() FROM {}.records WHERE id = ANY ($1)", schema);
+  claim = in_schema("SELECT " + record_columns + ", " + expired + " FROM {}.records AS r WHERE id = ANY ($1)", schema);
   // The conditions are asked again here: since the claim somebody else may have put a new record in that place.
-  make_room = in_schema(
-      "DELETE FROM {}.records WHERE (id = ANY ($1) AND expires_at <= now()) OR (id = ANY ($2) AND state = 2)", schema);
+  make_room = in_schema("WITH gone AS (DELETE FROM {}.records AS r WHERE (id = ANY ($1) AND " + expired +
+                            ") OR (id = ANY ($2) AND state = 2) RETURNING id), " + intents_of_gone +
+                            " SELECT count(*) FROM gone",
+                        schema);
   // Plain, without ON CONFLICT: a key that is taken is an error, and the error decides the race.
   record = in_schema("INSERT INTO {}.records (" + record_columns +
                          ") SELECT t.id, t.handler, t.principal, t.key, t.fingerprint, t.state, t.answer, t.source, "
-                         "t.transport_id, statement_timestamp(), statement_timestamp() + t.seconds * interval '1 s' "
-                         "FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS t (id, handler, principal, key, "
+                         "t.transport_id, statement_timestamp(), CASE WHEN t.state IN (3, 4) THEN 'infinity' ELSE "
+                         "statement_timestamp() + t.seconds * interval '1 s' END FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS t (id, handler, principal, key, "
                          "fingerprint, state, answer, source, transport_id, seconds)",
                      schema);
   set_aside = in_schema(
@@ -234,8 +254,9 @@ Statements::Statements(std::string_view schema_name) {
       schema);
   // Asked twice on purpose: the row may have been replaced by a living one between the two looks.
   purge = in_schema(
-      "DELETE FROM {}.records WHERE ctid = ANY (ARRAY (SELECT ctid FROM {}.records WHERE expires_at <= now() LIMIT "
-      "$1)) AND expires_at <= now()",
+      "WITH gone AS (DELETE FROM {}.records AS r WHERE ctid = ANY (ARRAY (SELECT ctid FROM {}.records AS r WHERE "
+      "expires_at <= now() AND " + expired + " LIMIT $1)) AND " + expired + " RETURNING id), " + intents_of_gone +
+          " SELECT count(*) FROM gone",
       schema);
   const auto letters = "SELECT " + letter_columns + ", set_aside_at, resolution FROM {}.dead_letters ";
   list_letters = in_schema(letters +
@@ -278,7 +299,7 @@ Result<std::vector<int>> migrate(Connection& connection, std::string_view schema
   const auto begin =
       "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = 0; "
       "SELECT pg_advisory_xact_lock(" +
-      lock_number(schema) + ")";
+      advisory_lock_number("semel migrate", schema) + ")";
   if (auto begun = connection.run_script(begin); !begun) return begun.error();
   auto applied = apply_missing(connection, schema);
   const auto ended = connection.run_script(applied ? "COMMIT" : "ROLLBACK");

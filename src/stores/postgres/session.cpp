@@ -1,10 +1,13 @@
 #include "stores/postgres/session.hpp"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <utility>
 
 #include "stores/postgres/connection.hpp"
+#include "stores/postgres/ledger.hpp"
+#include "stores/postgres/outbox.hpp"
 #include "stores/postgres/rows.hpp"
 #include "stores/postgres/statement_kind.hpp"
 
@@ -21,7 +24,7 @@ struct DigestHash {
 
 /// What travels together: BEGIN with the claim; effects until somebody needs their result; records, dead letters and
 /// COMMIT. An error makes the server skip what was sent behind it, a COMMIT too.
-class LaneSession final : public SqlSession {
+class LaneSession final : public SqlSession, private OpenTransaction {
  public:
   LaneSession(const Options& options, const Statements& statements) : options_(options), statements_(statements) {}
 
@@ -41,8 +44,13 @@ class LaneSession final : public SqlSession {
   Result<Rows> query(std::string_view sql, std::span<const Value> parameters) override;
   Result<std::int64_t> execute_set(std::string_view sql, std::span<const std::vector<Value>> columns) override;
 
+  Ledger& ledger() override { return *ledger_; }
+  Outbox& outbox() override { return *outbox_; }
+
  private:
-  Result<void> usable() const;
+  Result<void> usable() const override;
+  Result<void> send(std::string_view sql, const Parameters& parameters) override { return send_own(sql, parameters); }
+  Result<const PGresult*> ask(std::string_view sql, const Parameters& parameters) override;
   Result<void> connect();
   /// Not `reusable`: planned anew each time.
   Result<void> send_own(std::string_view sql, const Parameters& parameters, bool reusable = true);
@@ -51,7 +59,7 @@ class LaneSession final : public SqlSession {
   Result<std::vector<std::optional<Record>>> match(std::span<const RecordId> ids);
   Result<std::int64_t> counted();
 
-  Error fail(Error error);
+  Error fail(Error error) override;
   Error fail_effect(Error error);
   Error fail(const Breakdown& breakdown);
   Error meaning_of(const Breakdown& breakdown) const;
@@ -64,6 +72,8 @@ class LaneSession final : public SqlSession {
   std::optional<std::size_t> mark_;
   std::optional<std::size_t> failed_mark_;
   std::vector<RecordDigest> expired_;  ///< what `claim` met past its time and the purge has not come to yet
+  const std::unique_ptr<Ledger> ledger_ = make_ledger(*this, statements_.ledger);
+  const std::unique_ptr<Outbox> outbox_ = make_outbox(*this, statements_.outbox);
 };
 
 const Parameters no_parameters;
@@ -100,8 +110,11 @@ Error LaneSession::meaning_of(const Breakdown& breakdown) const {
   if (breakdown.purpose == Purpose::begin && complaint.sqlstate == "0A000")
     return retry_later(ErrorCode::store_read_only, "PostgreSQL: " + complaint.message + " (a replica)");
   // By the table: a user's constraint may fail with the same code.
-  if (complaint.sqlstate == "23505" && complaint.schema == options_.schema && complaint.table == "records")
-    return {Remedy::reread, Certainty::not_applied, ErrorCode::lost_race, "another transaction recorded the same key"};
+  constexpr std::array tables{"records", "intents", "outbox", "queue"};
+  if (complaint.sqlstate == "23505" && complaint.schema == options_.schema &&
+      std::ranges::find(tables, complaint.table) != tables.end())
+    return {Remedy::reread, Certainty::not_applied, ErrorCode::lost_race,
+            "another transaction put the same id into " + complaint.table};
   return translate_own(complaint);
 }
 
@@ -144,6 +157,13 @@ Result<void> LaneSession::send_own(std::string_view sql, const Parameters& param
   const auto breakdown = connection_->send(
       {.purpose = Purpose::own, .sql = sql, .parameters = parameters, .reusable = reusable, .binary_result = true});
   return breakdown ? Result<void>(fail(*breakdown)) : Result<void>();
+}
+
+Result<const PGresult*> LaneSession::ask(std::string_view sql, const Parameters& parameters) {
+  if (auto ready = usable(); !ready) return ready.error();
+  if (auto sent = send_own(sql, parameters, false); !sent) return sent.error();
+  if (auto done = synchronise(); !done) return done.error();
+  return connection_->last();
 }
 
 Result<void> LaneSession::send_effect(std::string_view sql, const Parameters& parameters) {

@@ -8,6 +8,22 @@
 
 namespace semel::postgres {
 
+/// A session's transaction, as its ledger and its outbox write through it.
+class OpenTransaction {
+ public:
+  virtual ~OpenTransaction() = default;
+
+  /// Errors: handler_misused where none is open; what failed in it before.
+  virtual Result<void> usable() const = 0;
+  /// Queues one of our own statements, in the binary format.
+  virtual Result<void> send(std::string_view sql, const Parameters& parameters) = 0;
+  /// Runs one of our own statements, planned anew: a plan kept from when its table was empty would read all of it. Its
+  /// result lives until the next statement.
+  virtual Result<const PGresult*> ask(std::string_view sql, const Parameters& parameters) = 0;
+  /// Nothing of the transaction can be committed any more.
+  virtual Error fail(Error error) = 0;
+};
+
 /// Connects at the first `begin`. `options` and `statements` outlive it.
 std::unique_ptr<SqlSession> make_session(const Options& options, const Statements& statements);
 

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "stores/postgres/connection.hpp"
+#include "stores/postgres/ledger.hpp"
+#include "stores/postgres/outbox.hpp"
 #include "stores/postgres/rows.hpp"
 #include "stores/postgres/schema.hpp"
 #include "stores/postgres/session.hpp"
@@ -34,9 +36,8 @@ class ServerStore final : public Store {
     Parameters parameters;
     parameters.add_binary(Type::int8, binary_int8(static_cast<std::int64_t>(count_max)));
     return with_connection([&](Connection& connection) -> Result<std::size_t> {
-      const auto changed = run(connection, statements_.purge, parameters);
-      if (!changed) return changed.error();
-      return static_cast<std::size_t>(*changed);
+      if (auto purged = run(connection, statements_.purge, parameters); !purged) return purged.error();
+      return static_cast<std::size_t>(BinaryRow(connection.last(), 0).integer(0));
     });
   }
 
@@ -44,6 +45,43 @@ class ServerStore final : public Store {
   Result<std::vector<DeadLetter>> dead_letters(const DeadLetterQuery& query) override;
   Result<std::optional<DeadLetter>> dead_letter(const std::string& id) override;
   Result<bool> resolve(const std::string& id, std::string_view resolution) override;
+
+  Result<std::vector<Intent>> intents(const IntentQuery& query) override {
+    return with_connection([&](Connection& connection) { return list_intents(connection, statements_.ledger, query); });
+  }
+  Result<std::vector<IntentEvent>> intent_history(const IntentId& id) override {
+    return with_connection([&](Connection& connection) { return list_events(connection, statements_.ledger, id); });
+  }
+  Result<IntentCounts> intent_counts() override {
+    return with_connection([&](Connection& connection) { return count_intents(connection, statements_.ledger); });
+  }
+
+  Result<std::vector<OutboxMessage>> outbox(const OutboxQuery& query) override {
+    return with_connection([&](Connection& connection) { return list_outbox(connection, statements_.outbox, query); });
+  }
+  Result<OutboxCounts> outbox_counts() override {
+    return with_connection([&](Connection& connection) { return count_outbox(connection, statements_.outbox); });
+  }
+  Result<bool> release(const std::string& publication_id) override {
+    return with_connection([&](Connection& connection) {
+      return change_held(connection, statements_.outbox.release, publication_id);
+    });
+  }
+  Result<bool> drop(const std::string& publication_id) override {
+    return with_connection(
+        [&](Connection& connection) { return change_held(connection, statements_.outbox.drop, publication_id); });
+  }
+
+  Result<std::vector<QueuedMessage>> take_queued(const std::string& queue, std::size_t count_max,
+                                                 std::chrono::milliseconds lease) override {
+    return with_connection([&](Connection& connection) {
+      return take_from_queue(connection, statements_.outbox, queue, count_max, lease);
+    });
+  }
+  Result<void> end_queued(const std::string& queue, std::span<const QueueEnd> ends) override {
+    return with_connection(
+        [&](Connection& connection) { return end_in_queue(connection, statements_.outbox, queue, ends); });
+  }
 
  private:
   template <class Use>

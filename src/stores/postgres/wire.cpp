@@ -202,8 +202,10 @@ std::int64_t BinaryRow::integer(int column) const {
 }
 
 std::chrono::system_clock::time_point BinaryRow::time(int column) const {
+  const auto microseconds = integer(column);
+  if (microseconds == std::numeric_limits<std::int64_t>::max()) return std::chrono::system_clock::time_point::max();
   constexpr std::chrono::seconds year_2000{946'684'800};  // PostgreSQL counts microseconds from here
-  return std::chrono::system_clock::time_point(year_2000 + std::chrono::microseconds(integer(column)));
+  return std::chrono::system_clock::time_point(year_2000 + std::chrono::microseconds(microseconds));
 }
 
 std::int64_t rows_affected(const PGresult* result) {

@@ -97,7 +97,7 @@ class BinaryRow {
   bool is_null(int column) const { return PQgetisnull(result_, row_, column) != 0; }
   std::string bytes(int column) const;
   std::int64_t integer(int column) const;  ///< int2, int4, int8 and boolean
-  std::chrono::system_clock::time_point time(int column) const;
+  std::chrono::system_clock::time_point time(int column) const;  ///< the greatest one for 'infinity'
 
  private:
   const PGresult* result_;
