@@ -38,20 +38,22 @@ struct RecordUpdate {
 /// Intents, inside a session's transaction: everything here commits with it or not at all. One thread at a time. Every
 /// time is judged by the store's clock.
 ///
-/// 14. `intend` keeps an intent byte for byte. An id that is there already is lost_race, remedy `reread`.
+/// 14. `intend` keeps an intent byte for byte. An id that is there already is lost_race, remedy `reread`. It comes
+/// after
+///     `record` of its record: what an expired record with the same id has left goes there, and a race is lost there.
 /// 15. `take` gives out at most `count_max` intents that need something: pending and due; started and their lease ran
-///     out; with an outcome, due and not settled. Oldest due first, and none that another open transaction has taken.
-///     It changes nothing; until the transaction ends nobody else gets them.
+///     out; with an outcome (abandoned is one), due and not settled. Oldest due first, and none that another open
+///     transaction has taken. It changes nothing; until the transaction ends nobody else gets them.
 /// 16. `change` applies a change only where attempt and state are as expected, and says so for each. Of two changes
-/// that
-///     expect the same attempt and raise it, one applies.
-/// 17. `note` appends to the history whatever state the intent is in: an outcome that comes late is evidence.
+///     that expect the same attempt and raise it, one applies.
+/// 17. `note` appends to the history whatever state the intent is in: an outcome that comes late is evidence. Of an
+///     intent that is gone nothing is kept.
 /// 18. `refresh` decides a record's state anew, one refresh at a time for each record: ambiguous where an intent of it
-/// is
-///     ambiguous or flagged; else in_progress where one is open or not settled; else completed, and its retention
-///     begins. Says the state. A record that is gone is nothing.
-/// 19. An open record, or one that has publications which are not sent or wait in a queue, is never purged and never counts as expired.
-///     An intent goes in the step that purges its record, with its history, and not before.
+///     is ambiguous or flagged; else in_progress where one is open or not settled; else completed (a rejected one stays
+///     rejected), and its retention begins. Says the state. A record that is gone is nothing. It comes after `change`
+///     in its transaction, so that all take locks in one order.
+/// 19. An open record, or one that has publications which are not sent or wait in a queue, is never purged and never
+///     counts as expired. An intent goes in the step that purges its record, with its history, and not before.
 class Ledger {
  public:
   virtual ~Ledger() = default;

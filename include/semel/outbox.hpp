@@ -43,8 +43,8 @@ struct OutboxResult {
   int attempt = 0;
   bool sent = false;                    ///< the other side has confirmed: the row leaves
   std::chrono::milliseconds due_in{0};  ///< not sent: tried again no sooner than this
-  std::string error{};                    ///< empty where it is given back untried, which counts as no failure
-  bool hold = false;  ///< not sent, and not tried again until an operator says so
+  std::string error{};                  ///< empty where it is given back untried, which counts as no failure
+  bool hold = false;                    ///< not sent, and not tried again until an operator says so
 };
 
 /// A message in one of the store's own queues.
@@ -80,17 +80,17 @@ struct OutboxCounts {
 
 /// Publications, inside a session's transaction. One thread at a time. Every time is judged by the store's clock.
 ///
-/// 20. `publish` keeps a message byte for byte, in the order given. An id that is there already is lost_race.
+/// 20. `publish` keeps a message byte for byte, in the order given. An id that is there already is lost_race. It comes
+///     after `record` of its record.
 /// 21. `take` gives out at most `count_max` messages that are not sent and due, and leases them with a higher
-/// `attempt`:
-///     nobody else gets them until the lease has run out. Found by state, never by a number greater than the last one.
-///     Of one target and order key only those whose predecessors are sent, or go out before them in the same answer; in
-///     the order published. What is held, or waits to be tried again, holds back what is behind it.
+///     `attempt`: nobody else gets them until the lease has run out. Found by state, never by a number greater than the
+///     last one. Of one target and order key only those whose predecessors are sent, or go out before them in the same
+///     answer; in the order published. What is held, or waits to be tried again, holds back what is behind it. Who
+///     takes waits for another transaction that has taken or finished, so such a transaction is short.
 /// 22. `finish` takes a sent message out, or makes it wait, only where `attempt` is still the current one.
 /// 23. A message to a queue of the store (`queued`) appears in the queue's table with the commit, and `take` never
-/// gives it
-///     out: `Store::take_queued` does. Any SQL client may take its row with FOR UPDATE SKIP LOCKED and delete it in its
-///     own transaction.
+///     gives it out: `Store::take_queued` does. Any SQL client may take its row with FOR UPDATE SKIP LOCKED and delete
+///     it in its own transaction.
 class Outbox {
  public:
   virtual ~Outbox() = default;

@@ -1,6 +1,6 @@
-// How keys, answers, attributes and what belongs to an intent are written in a store. Every form starts with a version byte, so that a later
-// release can change it and still read this one; fields are length-prefixed, so any bytes survive. (A Fingerprint's
-// bytes are their own stored form.)
+// How keys, answers, attributes and what belongs to an intent are written in a store. Every form starts with a version
+// byte, so that a later release can change it and still read this one; fields are length-prefixed, so any bytes
+// survive. (A Fingerprint's bytes are their own stored form.)
 #pragma once
 
 #include <array>

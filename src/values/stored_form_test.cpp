@@ -97,7 +97,8 @@ TEST(StoredForm, AnIdIsSixteenBytesAndNothingElseIsOne) {
   const std::string id = "00ff10203040506070809a0b0c0d0e0f";
   EXPECT_EQ(stored_id(id).value().size(), 16u);
   EXPECT_EQ(read_id(stored_id(id).value()), id);
-  for (const std::string& none : {""s, id + "00", id.substr(2), "0" + id.substr(2), "FF" + id.substr(2), "zz" + id.substr(2)})
+  for (const std::string& none :
+       {""s, id + "00", id.substr(2), "0" + id.substr(2), "FF" + id.substr(2), "zz" + id.substr(2)})
     EXPECT_EQ(stored_id(none).error().code, ErrorCode::bad_value) << none;
 }
 

@@ -108,48 +108,34 @@ Result<std::optional<CallOutcome>> read_outcome(const BinaryRow& row, int column
   return std::optional(*std::move(outcome));
 }
 
-/// In the order of LedgerStatements' columns.
+Result<std::optional<Compensation>> read_compensation(const BinaryRow& row, int column) {
+  if (row.is_null(column)) return std::optional<Compensation>();
+  auto compensation = decode_compensation(row.bytes(column));
+  if (!compensation) return compensation.error();
+  return std::optional(*std::move(compensation));
+}
+
+IntentStatus read_status(const BinaryRow& row, int first) {
+  return {.state = static_cast<IntentState>(row.integer(first) - 1),
+          .attempt = static_cast<int>(row.integer(first + 1)),
+          .doubtful = row.integer(first + 2) != 0,
+          .settled = row.integer(first + 3) != 0,
+          .flagged = row.integer(first + 4) != 0};
+}
+
+/// In the order of intent_columns.
 Result<Intent> read_intent(const BinaryRow& row) {
-  enum {
-    id,
-    handler,
-    principal,
-    key,
-    parent,
-    compensates,
-    step,
-    effect,
-    provider,
-    reference,
-    idempotency_key,
-    request,
-    compensation,
-    message,
-    state,
-    attempt,
-    doubtful,
-    settled,
-    flagged,
-    outcome,
-    failures,
-    created_at,
-    started_at,
-    doubtful_since,
-    lease_ran_out,
-    now
-  };
+  enum { id, handler, principal, key, parent, compensates, step, effect, provider, reference, idempotency_key };
+  enum { request = idempotency_key + 1, compensation, message, status, outcome = status + 5, failures };
+  enum { created_at = failures + 1, started_at, doubtful_since, lease_ran_out, now };
   auto read_back = read_key(row.bytes(key));
   if (!read_back) return read_back.error();
   auto began_with = decode_message(row.bytes(message));
   if (!began_with) return began_with.error();
   auto known = read_outcome(row, outcome);
   if (!known) return known.error();
-  std::optional<Compensation> undo;
-  if (!row.is_null(compensation)) {
-    auto decoded = decode_compensation(row.bytes(compensation));
-    if (!decoded) return decoded.error();
-    undo = *std::move(decoded);
-  }
+  auto undo = read_compensation(row, compensation);
+  if (!undo) return undo.error();
   return Intent{.id = {read_id(row.bytes(id))},
                 .record = {.scope = {.handler = row.bytes(handler), .principal = row.bytes(principal)},
                            .key = *std::move(read_back)},
@@ -161,13 +147,9 @@ Result<Intent> read_intent(const BinaryRow& row) {
                 .reference = row.bytes(reference),
                 .idempotency_key = row.bytes(idempotency_key),
                 .request = row.bytes(request),
-                .compensation = std::move(undo),
+                .compensation = *std::move(undo),
                 .message = *std::move(began_with),
-                .status = {.state = static_cast<IntentState>(row.integer(state) - 1),
-                           .attempt = static_cast<int>(row.integer(attempt)),
-                           .doubtful = row.integer(doubtful) != 0,
-                           .settled = row.integer(settled) != 0,
-                           .flagged = row.integer(flagged) != 0},
+                .status = read_status(row, status),
                 .outcome = *std::move(known),
                 .failures = static_cast<int>(row.integer(failures)),
                 .created_at = row.time(created_at),
@@ -201,7 +183,7 @@ Result<std::vector<std::string>> stored_ids(const Items& items, Id id) {
 }
 
 Result<std::vector<std::optional<std::string>>> stored_ids_of_others(std::span<const Intent> intents,
-                                                                    std::optional<IntentId> Intent::*other) {
+                                                                     std::optional<IntentId> Intent::*other) {
   std::vector<std::optional<std::string>> ids;
   for (const auto& intent : intents) {
     auto& id = ids.emplace_back();
@@ -274,8 +256,8 @@ Parameters change_parameters(std::span<const IntentChange> changes, const std::v
   columns.booleans(changes, [](const IntentChange& c) { return c.to.doubtful; });
   columns.booleans(changes, [](const IntentChange& c) { return c.to.settled; });
   columns.booleans(changes, [](const IntentChange& c) { return c.to.flagged; });
-  columns.optional_int8s(changes,
-                         [](const IntentChange& c) { return c.lease ? std::optional(bounded_ms(*c.lease)) : std::nullopt; });
+  columns.optional_int8s(
+      changes, [](const IntentChange& c) { return c.lease ? std::optional(bounded_ms(*c.lease)) : std::nullopt; });
   columns.int8s(changes, [](const IntentChange& c) { return bounded_ms(c.due_in); });
   columns.int4s(changes, [](const IntentChange& c) { return c.failures; });
   columns.optional_bytes(changes, [](const IntentChange& c) { return stored_outcome(c.outcome); });
@@ -398,9 +380,8 @@ Result<std::vector<std::optional<RecordState>>> ServerLedger::refresh(std::span<
   if (auto sent = transaction_.send(statements_.lock_records, digest_parameters(digests)); !sent) return sent.error();
   Columns columns;
   columns.uuids(digests, std::identity());
-  columns.optional_bytes(updates, [](const RecordUpdate& u) {
-    return u.answer ? std::optional(encode_answer(*u.answer)) : std::nullopt;
-  });
+  columns.optional_bytes(
+      updates, [](const RecordUpdate& u) { return u.answer ? std::optional(encode_answer(*u.answer)) : std::nullopt; });
   columns.int8s(updates, [](const RecordUpdate& u) { return seconds_kept(u.retention); });
   const auto result = transaction_.ask(statements_.refresh, std::move(columns).parameters());
   if (!result) return result.error();
@@ -419,8 +400,9 @@ Result<std::vector<std::optional<RecordState>>> ServerLedger::refresh(std::span<
 LedgerStatements::LedgerStatements(const std::string& schema) {
   const auto select = "SELECT " + std::string(intent_columns) + " FROM {}.intents ";
   intend = in_schema(intend_sql, schema);
-  take = in_schema(select + "WHERE due_at <= statement_timestamp() AND effect = ANY ($1) ORDER BY due_at, number "
-                            "LIMIT $2 FOR UPDATE SKIP LOCKED",
+  take = in_schema(select +
+                       "WHERE due_at <= statement_timestamp() AND effect = ANY ($1) ORDER BY due_at, number "
+                       "LIMIT $2 FOR UPDATE SKIP LOCKED",
                    schema);
   change = in_schema(change_sql, schema);
   renew = in_schema(
@@ -440,14 +422,15 @@ LedgerStatements::LedgerStatements(const std::string& schema) {
   lock_records = in_schema("SELECT id FROM {}.records WHERE id = ANY ($1) ORDER BY id FOR UPDATE", schema);
   refresh = in_schema(refresh_sql, schema);
   // An id that has gone meanwhile is followed by everything: a page may then repeat, but skips none.
-  const auto list_all = select +
-                        "WHERE ($1 = 0 OR ($1 >> state) & 1 = 1) AND ($2::bytea IS NULL OR provider = $2) AND ($3::bytea "
-                        "IS NULL OR effect = $3) AND created_at <= statement_timestamp() - $4 * interval '1 ms' AND "
-                        "number > coalesce((SELECT number FROM {}.intents WHERE id = $5), 0)";
+  const auto list_all =
+      select +
+      "WHERE ($1 = 0 OR ($1 >> state) & 1 = 1) AND ($2::bytea IS NULL OR provider = $2) AND ($3::bytea "
+      "IS NULL OR effect = $3) AND created_at <= statement_timestamp() - $4 * interval '1 ms' AND "
+      "number > coalesce((SELECT number FROM {}.intents WHERE id = $5), 0)";
   const std::string_view page = " ORDER BY number LIMIT $6";
   list = in_schema(list_all + std::string(page), schema);
-  list_waiting = in_schema(
-      list_all + " AND (state = 5 OR flagged) AND " + std::string(unfinished) + std::string(page), schema);
+  list_waiting =
+      in_schema(list_all + " AND (state = 5 OR flagged) AND " + std::string(unfinished) + std::string(page), schema);
   history = in_schema(
       "SELECT kind, attempt, by, detail, evidence, at FROM {}.intent_events WHERE intent = $1 ORDER BY number", schema);
   count = in_schema(

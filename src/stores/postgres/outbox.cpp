@@ -66,20 +66,19 @@ Result<OutboxRow> read_row(const BinaryRow& row) {
   if (!read_back) return read_back.error();
   auto decoded = decode_attributes(row.bytes(attributes));
   if (!decoded) return decoded.error();
-  return OutboxRow{
-      .number = row.integer(number),
-      .message = {.id = read_id(row.bytes(id)),
-                  .record = {.scope = {.handler = row.bytes(handler), .principal = row.bytes(principal)},
-                             .key = *std::move(read_back)},
-                  .publication = {.to = row.bytes(target),
-                                  .body = row.bytes(body),
-                                  .attributes = *std::move(decoded),
-                                  .order_key = row.bytes(order_key)},
-                  .attempt = static_cast<int>(row.integer(attempt)),
-                  .failures = static_cast<int>(row.integer(failures)),
-                  .last_error = row.bytes(last_error),
-                  .held = row.integer(held) != 0,
-                  .published_at = row.time(published_at)}};
+  return OutboxRow{.number = row.integer(number),
+                   .message = {.id = read_id(row.bytes(id)),
+                               .record = {.scope = {.handler = row.bytes(handler), .principal = row.bytes(principal)},
+                                          .key = *std::move(read_back)},
+                               .publication = {.to = row.bytes(target),
+                                               .body = row.bytes(body),
+                                               .attributes = *std::move(decoded),
+                                               .order_key = row.bytes(order_key)},
+                               .attempt = static_cast<int>(row.integer(attempt)),
+                               .failures = static_cast<int>(row.integer(failures)),
+                               .last_error = row.bytes(last_error),
+                               .held = row.integer(held) != 0,
+                               .published_at = row.time(published_at)}};
 }
 
 /// In the order of their numbers: an UPDATE returns its rows in any.
@@ -117,9 +116,8 @@ struct Identified {
 Parameters waiting_parameters(const std::vector<Identified>& messages) {
   Columns columns;
   columns.uuids(messages, [](const Identified& m) { return m.id; });
-  columns.uuids(messages, [](const Identified& m) {
-    return record_digest(m.message->record.scope, m.message->record.key);
-  });
+  columns.uuids(messages,
+                [](const Identified& m) { return record_digest(m.message->record.scope, m.message->record.key); });
   columns.bytes(messages, [](const Identified& m) { return m.message->record.scope.handler; });
   columns.bytes(messages, [](const Identified& m) { return m.message->record.scope.principal; });
   columns.bytes(messages, [](const Identified& m) { return stored_key(m.message->record.key); });
@@ -133,9 +131,8 @@ Parameters waiting_parameters(const std::vector<Identified>& messages) {
 Parameters queued_parameters(const std::vector<Identified>& messages) {
   Columns columns;
   columns.uuids(messages, [](const Identified& m) { return m.id; });
-  columns.uuids(messages, [](const Identified& m) {
-    return record_digest(m.message->record.scope, m.message->record.key);
-  });
+  columns.uuids(messages,
+                [](const Identified& m) { return record_digest(m.message->record.scope, m.message->record.key); });
   columns.texts(messages, [](const Identified& m) { return m.message->publication.to; });
   columns.bytes(messages, [](const Identified& m) { return m.message->publication.order_key; });
   columns.bytes(messages, [](const Identified& m) { return encode_attributes(m.message->publication.attributes); });
@@ -229,16 +226,17 @@ OutboxStatements::OutboxStatements(std::string_view schema_name, const std::stri
   take = in_schema(std::string(take_sql) + std::string(outbox_columns), schema);
   finish = in_schema(finish_sql, schema);
   // An id that has gone meanwhile is followed by everything: what was before it has most likely gone, too.
-  list = in_schema("SELECT " + std::string(outbox_columns) +
-                       " FROM {}.outbox AS o WHERE ($1::bytea IS NULL OR target = $1) AND (NOT $2 OR held) AND number > "
-                       "coalesce((SELECT number FROM {}.outbox WHERE id = $3), 0) ORDER BY number LIMIT $4",
-                   schema);
+  list =
+      in_schema("SELECT " + std::string(outbox_columns) +
+                    " FROM {}.outbox AS o WHERE ($1::bytea IS NULL OR target = $1) AND (NOT $2 OR held) AND number > "
+                    "coalesce((SELECT number FROM {}.outbox WHERE id = $3), 0) ORDER BY number LIMIT $4",
+                schema);
   count = in_schema(
       "SELECT count(*) FILTER (WHERE NOT held), count(*) FILTER (WHERE held), min(published_at), statement_timestamp() "
       "FROM {}.outbox",
       schema);
-  release = in_schema(
-      "UPDATE {}.outbox SET held = false, due_at = statement_timestamp() WHERE id = $1 AND held", schema);
+  release =
+      in_schema("UPDATE {}.outbox SET held = false, due_at = statement_timestamp() WHERE id = $1 AND held", schema);
   drop = in_schema("DELETE FROM {}.outbox WHERE id = $1 AND held", schema);
   take_queued = in_schema(
       "UPDATE {}.queue SET receive_count = receive_count + 1, due_at = statement_timestamp() + $3 * interval '1 ms' "
@@ -275,8 +273,7 @@ Result<OutboxCounts> count_outbox(Connection& connection, const OutboxStatements
   const BinaryRow row(connection.last(), 0);
   OutboxCounts counts{.waiting = row.integer(0), .held = row.integer(1)};
   if (!row.is_null(2))
-    counts.oldest =
-        std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(row.time(3) - row.time(2)));
+    counts.oldest = std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(row.time(3) - row.time(2)));
   return counts;
 }
 

@@ -241,7 +241,8 @@ Statements::Statements(std::string_view schema_name)
   record = in_schema("INSERT INTO {}.records (" + record_columns +
                          ") SELECT t.id, t.handler, t.principal, t.key, t.fingerprint, t.state, t.answer, t.source, "
                          "t.transport_id, statement_timestamp(), CASE WHEN t.state IN (3, 4) THEN 'infinity' ELSE "
-                         "statement_timestamp() + t.seconds * interval '1 s' END FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS t (id, handler, principal, key, "
+                         "statement_timestamp() + t.seconds * interval '1 s' END FROM unnest($1, $2, $3, $4, $5, $6, "
+                         "$7, $8, $9, $10) AS t (id, handler, principal, key, "
                          "fingerprint, state, answer, source, transport_id, seconds)",
                      schema);
   set_aside = in_schema(
@@ -255,8 +256,8 @@ Statements::Statements(std::string_view schema_name)
   // Asked twice on purpose: the row may have been replaced by a living one between the two looks.
   purge = in_schema(
       "WITH gone AS (DELETE FROM {}.records AS r WHERE ctid = ANY (ARRAY (SELECT ctid FROM {}.records AS r WHERE "
-      "expires_at <= now() AND " + expired + " LIMIT $1)) AND " + expired + " RETURNING id), " + intents_of_gone +
-          " SELECT count(*) FROM gone",
+      "expires_at <= now() AND " +
+          expired + " LIMIT $1)) AND " + expired + " RETURNING id), " + intents_of_gone + " SELECT count(*) FROM gone",
       schema);
   const auto letters = "SELECT " + letter_columns + ", set_aside_at, resolution FROM {}.dead_letters ";
   list_letters = in_schema(letters +

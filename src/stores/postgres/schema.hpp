@@ -24,16 +24,16 @@ std::string advisory_lock_number(std::string_view purpose, std::string_view sche
 struct LedgerStatements {
   explicit LedgerStatements(const std::string& schema);
 
-  std::string intend;        ///< arrays, one element an intent
-  std::string take;          ///< $1 bytea[] of effects, $2 at most; columns as read_intent reads them
-  std::string change;        ///< arrays, one element a change; then those of `note`. The ids that it applied to
-  std::string renew;         ///< $1 uuid[], $2 int4[] attempts, $3 milliseconds; the ids and attempts that it applied to
-  std::string note;          ///< arrays, one element an event
-  std::string of_record;     ///< $1 record
-  std::string find;          ///< $1 id
+  std::string intend;     ///< arrays, one element an intent
+  std::string take;       ///< $1 bytea[] of effects, $2 at most; columns as read_intent reads them
+  std::string change;     ///< arrays, one element a change; then those of `note`. The ids that it applied to
+  std::string renew;      ///< $1 uuid[], $2 int4[] attempts, $3 milliseconds; the ids and attempts that it applied to
+  std::string note;       ///< arrays, one element an event
+  std::string of_record;  ///< $1 record
+  std::string find;       ///< $1 id
   std::string lock_records;  ///< $1 uuid[]
   std::string refresh;       ///< $1 uuid[], $2 answers, $3 seconds; ids and states
-  std::string list;          ///< $1 states, $2 provider, $3 effect, $4 older than so many ms, $5 after this id, $6 at most
+  std::string list;  ///< $1 states, $2 provider, $3 effect, $4 older than so many ms, $5 after this id, $6 at most
   std::string list_waiting;  ///< the same, of those that wait for an operator
   std::string history;       ///< $1 id
   std::string count;         ///< state, not settled, waiting for an operator, the oldest open one, now

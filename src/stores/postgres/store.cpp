@@ -63,9 +63,8 @@ class ServerStore final : public Store {
     return with_connection([&](Connection& connection) { return count_outbox(connection, statements_.outbox); });
   }
   Result<bool> release(const std::string& publication_id) override {
-    return with_connection([&](Connection& connection) {
-      return change_held(connection, statements_.outbox.release, publication_id);
-    });
+    return with_connection(
+        [&](Connection& connection) { return change_held(connection, statements_.outbox.release, publication_id); });
   }
   Result<bool> drop(const std::string& publication_id) override {
     return with_connection(

@@ -96,7 +96,7 @@ class BinaryRow {
   BinaryRow(const PGresult* result, int row) : result_(result), row_(row) {}
   bool is_null(int column) const { return PQgetisnull(result_, row_, column) != 0; }
   std::string bytes(int column) const;
-  std::int64_t integer(int column) const;  ///< int2, int4, int8 and boolean
+  std::int64_t integer(int column) const;                        ///< int2, int4, int8 and boolean
   std::chrono::system_clock::time_point time(int column) const;  ///< the greatest one for 'infinity'
 
  private:

@@ -82,15 +82,13 @@ Result<Intent> read_intent(const Statement& row) {
   return intent;
 }
 
-Result<std::vector<Intent>> read_intents(Statement& row) {
-  return read_all<Intent>(row, read_intent);
-}
+Result<std::vector<Intent>> read_intents(Statement& row) { return read_all<Intent>(row, read_intent); }
 
 Result<void> insert_event(Connection& connection, std::string_view intent, const IntentEvent& event) {
   // Of an intent that is gone nothing is kept.
-  static const std::string insert =
-      with_now("INSERT INTO semel_intent_events (intent, kind, attempt, by, detail, evidence, at)"
-               " SELECT ?1, ?2, ?3, ?4, ?5, ?6, {now} WHERE EXISTS (SELECT 1 FROM semel_intents WHERE id = ?1)");
+  static const std::string insert = with_now(
+      "INSERT INTO semel_intent_events (intent, kind, attempt, by, detail, evidence, at)"
+      " SELECT ?1, ?2, ?3, ?4, ?5, ?6, {now} WHERE EXISTS (SELECT 1 FROM semel_intents WHERE id = ?1)");
   auto statement = connection.prepare(insert);
   if (!statement) return statement.error();
   Binder bind(*statement);
@@ -146,7 +144,8 @@ Result<bool> renew_one(Connection& connection, const IntentId& intent, int attem
 Result<void> insert_intent(Connection& connection, const Intent& intent) {
   static const std::string insert = with_now(
       "INSERT INTO semel_intents (id, record, handler, principal, key, parent, compensates, step, effect, provider,"
-      " reference, idempotency_key, request, compensation, message, state, attempt, doubtful, settled, flagged, outcome,"
+      " reference, idempotency_key, request, compensation, message, state, attempt, doubtful, settled, flagged, "
+      "outcome,"
       " failures, created_at, started_at, doubtful_since, due_at)"
       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,"
       " {now}, CASE WHEN ?16 = 2 THEN {now} END, CASE WHEN ?18 = 1 THEN {now} END,"
@@ -307,9 +306,10 @@ Result<void> delete_intents(Connection& connection, std::string_view digest) {
 
 Result<std::vector<Intent>> list_intents(Connection& connection, const IntentQuery& query) {
   // An id that has gone meanwhile is followed by everything: a page may then repeat, but skips none.
-  auto sql = std::string(intent_columns) +
-             " WHERE (?1 = 0 OR (?1 >> state) & 1 = 1) AND (?2 IS NULL OR provider = ?2) AND (?3 IS NULL OR effect = ?3)"
-             " AND created_at <= {now} - ?4 AND number > coalesce((SELECT number FROM semel_intents WHERE id = ?5), 0)";
+  auto sql =
+      std::string(intent_columns) +
+      " WHERE (?1 = 0 OR (?1 >> state) & 1 = 1) AND (?2 IS NULL OR provider = ?2) AND (?3 IS NULL OR effect = ?3)"
+      " AND created_at <= {now} - ?4 AND number > coalesce((SELECT number FROM semel_intents WHERE id = ?5), 0)";
   if (query.waiting_for_operator) sql.append(" AND (state = 5 OR flagged = 1) AND ").append(unfinished);
   auto row = connection.prepare(with_now(sql + " ORDER BY number LIMIT ?6"));
   if (!row) return row.error();

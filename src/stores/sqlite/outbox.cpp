@@ -42,9 +42,9 @@ Result<OutboxMessage> read_message(const Statement& row) {
 }
 
 Result<void> insert_waiting(Connection& connection, const OutboxMessage& message, std::string_view id) {
-  static const std::string insert =
-      with_now("INSERT INTO semel_outbox (id, record, handler, principal, key, target, order_key, attributes, body,"
-               " due_at, published_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, {now}, {now})");
+  static const std::string insert = with_now(
+      "INSERT INTO semel_outbox (id, record, handler, principal, key, target, order_key, attributes, body,"
+      " due_at, published_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, {now}, {now})");
   auto statement = connection.prepare(insert);
   if (!statement) return statement.error();
   const auto& [scope, key] = message.record;
@@ -56,9 +56,9 @@ Result<void> insert_waiting(Connection& connection, const OutboxMessage& message
 }
 
 Result<void> insert_queued(Connection& connection, const OutboxMessage& message, std::string_view id) {
-  static const std::string insert =
-      with_now("INSERT INTO semel_queue (id, record, queue, order_key, attributes, body, due_at, sent_at)"
-               " VALUES (?1, ?2, ?3, ?4, ?5, ?6, {now}, {now})");
+  static const std::string insert = with_now(
+      "INSERT INTO semel_queue (id, record, queue, order_key, attributes, body, due_at, sent_at)"
+      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, {now}, {now})");
   auto statement = connection.prepare(insert);
   if (!statement) return statement.error();
   Binder bind(*statement);
@@ -170,10 +170,9 @@ std::unique_ptr<Outbox> make_outbox(OpenTransaction& transaction) { return std::
 
 Result<std::vector<OutboxMessage>> list_outbox(Connection& connection, const OutboxQuery& query) {
   // An id that has gone meanwhile is followed by everything: what was before it has most likely gone, too.
-  static const std::string select =
-      std::string(outbox_columns) +
-      " WHERE (?1 IS NULL OR target = ?1) AND (?2 = 0 OR held = 1) AND number > coalesce("
-      "(SELECT number FROM semel_outbox WHERE id = ?3), 0) ORDER BY number LIMIT ?4";
+  static const std::string select = std::string(outbox_columns) +
+                                    " WHERE (?1 IS NULL OR target = ?1) AND (?2 = 0 OR held = 1) AND number > coalesce("
+                                    "(SELECT number FROM semel_outbox WHERE id = ?3), 0) ORDER BY number LIMIT ?4";
   auto row = connection.prepare(select);
   if (!row) return row.error();
   const auto after = stored_id(query.after_id);
@@ -184,9 +183,9 @@ Result<std::vector<OutboxMessage>> list_outbox(Connection& connection, const Out
 }
 
 Result<OutboxCounts> count_outbox(Connection& connection) {
-  static const std::string select =
-      with_now("SELECT count(*) FILTER (WHERE held = 0), count(*) FILTER (WHERE held = 1), {now} - min(published_at)"
-               " FROM semel_outbox");
+  static const std::string select = with_now(
+      "SELECT count(*) FILTER (WHERE held = 0), count(*) FILTER (WHERE held = 1), {now} - min(published_at)"
+      " FROM semel_outbox");
   auto row = connection.prepare(select);
   if (!row) return row.error();
   if (const auto more = row->step(); !more) return more.error();
@@ -207,9 +206,9 @@ Result<bool> drop_held(Connection& connection, const std::string& id) {
 
 Result<std::vector<QueuedMessage>> take_from_queue(Connection& connection, const std::string& queue,
                                                    std::size_t count_max, milliseconds lease) {
-  static const std::string select =
-      with_now("SELECT id, body, attributes, order_key, receive_count, sent_at FROM semel_queue"
-               " WHERE queue = ?1 AND due_at <= {now} ORDER BY number LIMIT ?2");
+  static const std::string select = with_now(
+      "SELECT id, body, attributes, order_key, receive_count, sent_at FROM semel_queue"
+      " WHERE queue = ?1 AND due_at <= {now} ORDER BY number LIMIT ?2");
   static const std::string update =
       with_now("UPDATE semel_queue SET receive_count = receive_count + 1, due_at = {now} + ?2 WHERE id = ?1");
   auto row = connection.prepare(select);

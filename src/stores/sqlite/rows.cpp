@@ -145,10 +145,10 @@ Result<std::optional<FoundRecord>> find_row(Connection& connection, const Record
 }
 
 Result<void> insert_record(Connection& connection, const Record& record) {
-  static const std::string insert =
-      with_now("INSERT INTO semel_records (id, handler, principal, key, state, fingerprint, source, transport_id, answer,"
-               " recorded_at, expires_at, open) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, now,"
-               " CASE WHEN ?11 > 0 THEN 9223372036854775807 ELSE now + ?10 END, ?11 FROM (SELECT {now} AS now)");
+  static const std::string insert = with_now(
+      "INSERT INTO semel_records (id, handler, principal, key, state, fingerprint, source, transport_id, answer,"
+      " recorded_at, expires_at, open) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, now,"
+      " CASE WHEN ?11 > 0 THEN 9223372036854775807 ELSE now + ?10 END, ?11 FROM (SELECT {now} AS now)");
   auto statement = connection.prepare(insert);
   if (!statement) return statement.error();
   statement->bind_bytes(1, record_digest(record.scope, record.key).view());
@@ -179,8 +179,7 @@ Result<void> delete_row(Connection& connection, const FoundRecord& row) {
 }
 
 Result<bool> delete_if_expired(Connection& connection, std::int64_t rowid) {
-  static const std::string remove =
-      "DELETE FROM semel_records WHERE rowid = ?1 AND " + expired_sql() + " RETURNING id";
+  static const std::string remove = "DELETE FROM semel_records WHERE rowid = ?1 AND " + expired_sql() + " RETURNING id";
   std::string digest;
   {
     auto row = connection.prepare(remove);

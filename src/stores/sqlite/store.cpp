@@ -37,8 +37,8 @@ class PurgeWalk {
 
   Result<void> look(Connection& connection, std::size_t count_max, std::size_t& budget, std::int64_t last,
                     std::vector<std::int64_t>& expired) {
-    static const std::string select = "SELECT rowid, " + expired_sql() +
-                                      " FROM semel_records WHERE rowid > ?1 AND rowid <= ?2 ORDER BY rowid";
+    static const std::string select =
+        "SELECT rowid, " + expired_sql() + " FROM semel_records WHERE rowid > ?1 AND rowid <= ?2 ORDER BY rowid";
     auto row = connection.prepare(select);
     if (!row) return row.error();
     row->bind(1, position_).bind(2, last);
