@@ -149,9 +149,9 @@ class Layers:
 
     @staticmethod
     def _sibling(pattern, found):
-        if "*" not in pattern or pattern.count("/") < 2 or not re.search(r"(stores|sources)/\*", pattern):
+        if "*" not in pattern or pattern.count("/") < 2 or not re.search(r"(stores|sources|performers)/\*", pattern):
             return None
-        return re.search(r"(stores|sources)/([^/.]+)", found[0])[2]
+        return re.search(r"(stores|sources|performers)/([^/.]+)", found[0])[2]
 
     def allows(self, path, target):
         layer, sibling = self.of(path)
