@@ -75,6 +75,7 @@ enum class ErrorCode : int {
   effect_unknown = 503,
   settle_failed = 504,
   outcome_contradicted = 505,
+  resolution_refused = 506,
 };
 
 /// "SEMEL-0203".

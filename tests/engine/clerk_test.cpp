@@ -2,6 +2,8 @@
 // to.
 #include <gtest/gtest.h>
 
+#include <semel/resolve.hpp>
+
 #include "engine/clerk.hpp"
 #include "tests/engine/lane_stand.hpp"
 #include "tests/engine/told_performer.hpp"
@@ -548,6 +550,87 @@ TEST_F(ClerkStand, ACrashLeavesNothingThatIsForgotten) {
   EXPECT_EQ(store_->intent_counts().value().by_state.size(), 0u);
   EXPECT_EQ(sql("SELECT count(*) FROM semel_intents WHERE state = 3 AND settled = 1").rows[0][0],
             Value(std::int64_t{200}));
+}
+
+class Resolving : public ClerkStand {
+ protected:
+  /// One intent that is ambiguous.
+  void leave_ambiguous() {
+    know(effect(Kind::neither), row_and_answer());
+    handle_charges();
+    pay_order();
+    turn();
+    performer_.report_last(CallVerdict::unknown);
+    turn();
+    ASSERT_EQ(states(), "charge ambiguous 1 doubtful");
+  }
+  Result<IntentStatus> resolve_first(Resolution resolution, std::string reference = "") {
+    return resolve(*store_, {.id = intents().at(0).id,
+                             .resolution = resolution,
+                             .reference = std::move(reference),
+                             .by = "ann",
+                             .why = "asked the bank"});
+  }
+  static std::string refusal(const Result<IntentStatus>& refused) {
+    return refused ? "" : code_name(refused.error().code);
+  }
+};
+
+TEST_F(Resolving, WhatHappenedIsSettledWithTheReferenceThatTheOperatorFound) {
+  leave_ambiguous();
+  EXPECT_EQ(resolve_first(Resolution::happened, "ch_9").value().state, IntentState::succeeded);
+  after(1s);
+  EXPECT_EQ(states(), "charge succeeded 1 settled");
+  EXPECT_EQ(effects(), "a:7 succeeded ch_9");
+  EXPECT_EQ(performer_.begun.size(), 1u);
+  const auto history = store_->intent_history(intents().at(0).id).value();
+  const auto event = std::find_if(history.begin(), history.end(), [](const auto& e) { return e.kind == "resolved"; });
+  ASSERT_NE(event, history.end());
+  EXPECT_EQ(event->by + ": " + event->detail, "ann: happened: asked the bank");
+  EXPECT_EQ(event->evidence->reference, "ch_9");
+}
+
+TEST_F(Resolving, WhatDidNotHappenRunsAgainWithTheSameKey) {
+  leave_ambiguous();
+  EXPECT_EQ(resolve_first(Resolution::did_not_happen).value().state, IntentState::pending);
+  after(1s);
+  ASSERT_EQ(performer_.begun.size(), 2u);
+  EXPECT_EQ(performer_.begun[1].idempotency_key, performer_.begun[0].idempotency_key);
+}
+
+TEST_F(Resolving, WhatIsAbandonedIsSettledAndNeverRunsAgain) {
+  leave_ambiguous();
+  ASSERT_TRUE(resolve_first(Resolution::abandoned));
+  after(1h);
+  EXPECT_EQ(states(), "charge abandoned 1 settled");
+  EXPECT_EQ(effects(), "a:7 abandoned ");
+  EXPECT_EQ(performer_.begun.size(), 1u);
+}
+
+TEST_F(Resolving, TakesNoWordAboutWhatIsUnderWayOrKnownOrNotThere) {
+  know(effect(Kind::idempotent), row_and_answer());
+  handle_charges();
+  pay_order();
+  turn();
+  EXPECT_EQ(refusal(resolve_first(Resolution::did_not_happen)), "SEMEL-0506") << "it is under way";
+  performer_.report_last(CallVerdict::succeeded, "ch_1");
+  turn();
+  EXPECT_EQ(refusal(resolve_first(Resolution::did_not_happen)), "SEMEL-0506") << "it is known";
+  EXPECT_EQ(states(), "charge succeeded 1 settled");
+  ResolutionRequest request{.id = {std::string(32, 'f')}, .by = "ann", .why = "x"};
+  EXPECT_EQ(refusal(resolve(*store_, request)), "SEMEL-0506") << "it is not there";
+  request.why = "";
+  EXPECT_EQ(refusal(resolve(*store_, request)), "SEMEL-0506") << "it says not why";
+}
+
+TEST_F(Resolving, ASeenContradictionTakesTheFlagOffAndKeepsWhatWasSettled) {
+  leave_ambiguous();
+  ASSERT_TRUE(resolve_first(Resolution::abandoned));
+  after(1s);
+  sql("UPDATE semel_intents SET flagged = 1");
+  ASSERT_TRUE(resolve_first(Resolution::happened, "ch_1"));
+  EXPECT_EQ(states(), "charge abandoned 1 settled") << "the flag is off; what was settled stands";
+  EXPECT_EQ(intents().at(0).outcome.value_or(CallOutcome{}).reference, "");
 }
 
 }  // namespace
