@@ -80,6 +80,7 @@ struct SourceTraits {
   bool redelivers = true;  ///< a message handed back comes again; else the lane keeps it and retries in place
   bool ends = false;       ///< it comes to an end by itself (a file)
   bool ordered = false;    ///< its order counts: one lane takes all of it
+  std::chrono::milliseconds poll_every{0};  ///< it cannot ring: an idle lane asks it this often
 };
 
 /// Outlives its receivers. `name` and `traits` are thread-safe.

@@ -410,9 +410,19 @@ void Lane::count(Decision decision) {
   }
 }
 
+std::optional<Lane::TimePoint> Lane::next_poll() const {
+  std::optional<TimePoint> next;
+  for (const auto& inlet : inlets_) {
+    if (inlet.ended || inlet.traits.poll_every.count() == 0) continue;
+    const auto at = options_.clock->now() + inlet.traits.poll_every;
+    if (!next || at < *next) next = at;
+  }
+  return next;
+}
+
 std::optional<Lane::TimePoint> Lane::next_due() const {
   if (store_away_until_) return store_away_until_;
-  std::optional<TimePoint> next;
+  std::optional<TimePoint> next = next_poll();
   for (const Task* task : held_)
     if (!next || task->not_before < *next) next = task->not_before;
   for (const Task* task : awaiting_) {

@@ -76,6 +76,7 @@ class Lane {
   void settle();
   void report(const Task& task);
   void count(Decision decision);
+  std::optional<TimePoint> next_poll() const;
   std::optional<TimePoint> next_due() const;
 
   struct Part {

@@ -1,7 +1,5 @@
 // The engine behind Consumer: checks, opens lanes, runs them, adds up.
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -11,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "base/process_name.hpp"
 #include "engine/clerk.hpp"
 #include "engine/janitor.hpp"
 #include "engine/lane.hpp"
@@ -91,12 +90,6 @@ Result<Outside> outside_of(const Said& said) {
       return misuse("two targets are named \"" + target.options.name + "\"");
   }
   return outside;
-}
-
-std::string name_of_this_process() {
-  char host[256] = {};
-  ::gethostname(host, sizeof host - 1);
-  return std::string(host) + ":" + std::to_string(::getpid());
 }
 
 }  // namespace

@@ -6,7 +6,10 @@
 
 #include <atomic>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <semel/semel.hpp>
+#include <semel/sources/queue.hpp>
 #include <semel/stores/postgres.hpp>
 #include <semel/stores/sqlite.hpp>
 #include <thread>
@@ -278,6 +281,118 @@ TYPED_TEST(Runner, ADeadLetterThatNoHandlerTakesAnyMoreWaitsOn) {
   narrowed.handle(options, takes);
   EXPECT_EQ(narrowed.resend(ids).value().unmatched, 1u);
   EXPECT_EQ(this->store_->dead_letters({}).value().size(), 1u);
+}
+
+/// Charges, and counts the charges of each key.
+class Provider {
+ public:
+  CallReport charge(const Call& call) {
+    const std::lock_guard lock(mutex_);
+    const auto times = ++charges_[call.idempotency_key];
+    return {.verdict = CallVerdict::succeeded, .outcome = {.reference = "ch_" + std::to_string(times)}};
+  }
+  /// (keys, charges)
+  std::pair<std::size_t, int> counted() const {
+    int sum = 0;
+    for (const auto& [key, times] : charges_) sum += times;
+    return {charges_.size(), sum};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, int> charges_;
+};
+
+TYPED_TEST(Runner, EveryIntentIsPerformedOnceAndSettledOnce) {
+  Provider provider;
+  const auto performer = blocking_performer([&](const Call& call) { return provider.charge(call); });
+  Consumer consumer(*this->store_, {.batch_max = 16, .lanes_per_source = 2});
+  consumer.handle(this->pay(), [](const Message& m, auto& work) {
+    work.intend({.effect = "charge", .request = m.text("/id")});
+    return Answer{.status = 202};
+  });
+  consumer.perform({.name = "charge"}, *performer);
+  consumer.settle("charge", [&](const Settled& settled, auto& work) {
+    work.execute("INSERT INTO " + this->database_.effects + " VALUES ($1, 1)", settled.message().text("/id"));
+  });
+  ListSource source(this->bodies(0, 300), ending);
+  ListSource again(this->bodies(0, 300), ending);
+  consumer.consume(source);
+  consumer.consume(again);
+  EXPECT_EQ(consumer.run().value().fresh, 300u);
+  EXPECT_EQ(provider.counted(), (std::pair<std::size_t, int>{300, 300}));
+  EXPECT_EQ(this->effects(), (std::pair<std::int64_t, std::int64_t>{300, 300}));
+  EXPECT_TRUE(this->store_->intent_counts().value().by_state.empty());
+}
+
+TYPED_TEST(Runner, TwoConsumersOnOneStorePerformEachIntentOnce) {
+  Provider provider;
+  auto other_store = this->database_.open();
+  const auto run = [&](auto& store, int from) {
+    const auto performer = blocking_performer([&](const Call& call) { return provider.charge(call); });
+    Consumer consumer(store, {.batch_max = 5, .lanes_per_source = 1});
+    consumer.handle(this->pay(), [](const Message&, auto& work) { work.intend({.effect = "charge"}); });
+    consumer.perform({.name = "charge", .limits = {.calls_max = 4}}, *performer);
+    consumer.settle("charge", [&](const Settled& settled, auto& work) {
+      work.execute("INSERT INTO " + this->database_.effects + " VALUES ($1, 1)", settled.message().text("/id"));
+    });
+    ListSource source(this->bodies(from, 100), ending);
+    consumer.consume(source);
+    consumer.run().value();
+  };
+  std::thread other([&] { run(*other_store, 50); });
+  run(*this->store_, 0);
+  other.join();
+  EXPECT_EQ(provider.counted(), (std::pair<std::size_t, int>{150, 150}));
+  EXPECT_EQ(this->effects(), (std::pair<std::int64_t, std::int64_t>{150, 150}));
+}
+
+TYPED_TEST(Runner, WhatOneHandlerPublishesToAQueueAnotherOneTakesInOrder) {
+  std::vector<std::string> taken;
+  Consumer consumer(*this->store_, {.batch_max = 8});
+  auto publish = this->pay();
+  publish.from = {"list"};
+  consumer.handle(publish,
+                  [](const Message& m, auto& work) { work.publish({.to = "jobs", .body = m.delivery().body}); });
+  consumer.publish_to_queue("jobs");
+  HandlerOptions take{.name = "take", .from = {"jobs"}, .key = KeyExpression::transport_id()};
+  consumer.handle(take, [&](const Message& m, auto& work) {
+    work.execute("INSERT INTO " + this->database_.effects + " VALUES ($1, 1)", m.text("/id"));
+    taken.push_back(m.text("/id"));
+    if (taken.size() == 50) consumer.stop();
+  });
+  ListSource source(this->bodies(0, 50), {.redelivers = true, .ends = true, .ordered = true});
+  const auto jobs = queue::open(*this->store_, {.name = "jobs", .poll_every = std::chrono::milliseconds(10)}).value();
+  consumer.consume(source);
+  consumer.consume(*jobs);
+  consumer.run().value();
+  ASSERT_EQ(taken.size(), 50u);
+  for (std::size_t i = 0; i < taken.size(); ++i) EXPECT_EQ(taken[i], "p" + std::to_string(i));
+  EXPECT_EQ(this->effects(), (std::pair<std::int64_t, std::int64_t>{50, 50}));
+  EXPECT_TRUE(this->store_->take_queued("jobs", 10, std::chrono::seconds(1)).value().empty());
+}
+
+TYPED_TEST(Runner, RefusesEffectsThatCannotBeMeant) {
+  const auto performer = blocking_performer([](const Call&) { return CallReport{}; });
+  const auto error_of = [&](auto&& say) {
+    Consumer consumer(*this->store_);
+    this->handle_payments(consumer);
+    say(consumer);
+    const auto ran = consumer.run();
+    return ran ? std::string("ran") : ran.error().message;
+  };
+  EXPECT_EQ(error_of([](auto& consumer) { consumer.settle("charge", [](const Settled&, auto&) {}); }),
+            "effect \"charge\" is settled, but nobody performs it");
+  EXPECT_EQ(error_of([&](auto& consumer) {
+              consumer.perform({.name = "charge"}, *performer);
+              consumer.perform({.name = "charge"}, *performer);
+            }),
+            "two effects are named \"charge\"");
+  EXPECT_EQ(error_of([&](auto& consumer) {
+              consumer.perform({.name = "charge"}, *performer);
+              consumer.publish_to({.name = "events"}, *performer);
+            }),
+            "a performer makes calls or sends publications, not both");
 }
 
 }  // namespace
