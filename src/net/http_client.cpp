@@ -1,10 +1,10 @@
 #include "net/http_client.hpp"
 
 #include <curl/curl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <map>
 #include <mutex>
 #include <thread>

@@ -94,16 +94,14 @@ void HttpPerformer::open(Doorbell& bell) {
 }
 
 void HttpPerformer::begin_flight(Call call) {
-  auto request = decode_request(call.request);
-  const auto content_type = std::string(request ? request->headers.find("Content-Type").value_or("") : "");
-  const std::string body = request ? request->body : "";
-  Flight flight{.call = std::move(call),
-                .request = request ? *std::move(request) : StoredRequest{},
-                .asked = Body(body, content_type),
-                .deadline = std::chrono::steady_clock::now()};
-  flight.deadline += flight.call.timeout;
+  auto decoded = decode_request(call.request);
+  const std::string problem = decoded ? "" : decoded.error().message;
+  StoredRequest request = decoded ? *std::move(decoded) : StoredRequest{};
+  Body asked(request.body, request.headers.find("Content-Type").value_or(""));
+  Flight flight{.call = std::move(call), .request = std::move(request), .asked = std::move(asked), .deadline = {}};
+  flight.deadline = std::chrono::steady_clock::now() + flight.call.timeout;
   if (!client_) return end(flight, report_of(CallVerdict::not_done, problem_));
-  if (!request) return end(flight, report_of(CallVerdict::refused, request.error().message));
+  if (!problem.empty()) return end(flight, report_of(CallVerdict::refused, problem));
   if (!flight.call.look_up) return begin_call(std::move(flight));
   flight.lookup = options_.profile.by_reference ? &*options_.profile.by_reference : nullptr;
   if (!flight.lookup) return end(flight, report_of(CallVerdict::unknown, "the provider cannot be asked by reference"));
