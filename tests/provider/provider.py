@@ -9,6 +9,7 @@ that it did. It keeps nobody from charging twice: whoever does finds it in the l
     POST /charges      {"amount": 1250, "currency": "EUR", "reference": "order-1"}        -> 201, the charge
     POST /captures     {"charge": "ch_000001", "amount": …, "currency": …, "reference": …}
     POST /refunds      the same as /captures
+                       a body may also be a form: amount=1250&currency=EUR&reference=order-1
     GET  /charges?reference=order-1   {"data": [...]}, /captures and /refunds too; subject to the visibility delay
     GET  /charges/ch_000001           never delayed
 
@@ -51,8 +52,9 @@ SETTINGS = {
     "key_required": False,            # without one: 400
     "key_length_max": 255,
     "key_lifetime_seconds": 86400,
-    "repeat": "replay",               # or "conflict": 409 that names the existing resource, as GoCardless does
-    "mismatch_status": 422,           # or 400, with the type idempotency_error, as Stripe does
+    "repeat": "replay",               # or "current": the resource as it is now, as PayPal and Braintree do; or
+                                      # "conflict": 409 that names the existing resource, as GoCardless does
+    "mismatch_status": 422,           # or 400, with the type idempotency_error, as Stripe does; null: never compared
     "look_alike_seconds": 0,          # an equal charge within this time is refused, as Braintree does; 0: never
     "visible_after_seconds": 0,       # a search shows a charge only so long after it was made
     "visible_after_lookups": 0,       # and only after this many searches for it
@@ -322,6 +324,8 @@ class Provider:
         if settings["repeat"] == "conflict" and known["operation"]:
             raise Refused(409, "idempotent_creation_conflict", "a resource was created with this key",
                           conflicting_resource_id=known["operation"])
+        if settings["repeat"] == "current" and known["operation"]:
+            return Answer(200, shown(self.ledger.find(known["operation"])))
         return Answer(known["status"], json.loads(known["body"]), {"Idempotent-Replayed": "true"})
 
     def _let_go(self, key, request):
@@ -331,7 +335,7 @@ class Provider:
 
     @staticmethod
     def _compare(settings, first, request):
-        if first == request:
+        if first == request or settings["mismatch_status"] is None:
             return
         if settings["mismatch_status"] == 400:
             raise Refused(400, "idempotency_key_reused", "the key came with other parameters", type="idempotency_error")
@@ -459,6 +463,9 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             raise Refused(411, "length_required", "a body needs a Content-Length")
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.headers.get_content_type() == "application/x-www-form-urlencoded":
+            form = dict(urllib.parse.parse_qsl(data.decode()))
+            return form | {"amount": int(form["amount"])} if form.get("amount", "").isdigit() else form
         try:
             return json.loads(data) if data else {}
         except ValueError:

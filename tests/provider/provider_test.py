@@ -121,6 +121,15 @@ class Healthy(Case):
         self.assertEqual(self.charge(key="k")[1]["Idempotent-Replayed"], "true")
 
 
+    def test_a_body_can_be_a_form(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.provider.port)
+        connection.request("POST", "/charges", "amount=1250&currency=EUR&reference=order-1",
+                           {"Content-Type": "application/x-www-form-urlencoded"})
+        self.assertEqual(connection.getresponse().status, 201)
+        connection.close()
+        self.assertEqual([one["amount"] for one in self.provider.charges("order-1")], [1250])
+
+
 class Keys(Case):
     def test_the_same_key_replays_the_first_answer(self):
         first = self.charge(key="k")
@@ -216,6 +225,20 @@ class Keys(Case):
         self.assertEqual((status, body["error"]["code"]), (409, "idempotent_creation_conflict"))
         there = self.provider.request("GET", "/charges/" + body["error"]["conflicting_resource_id"])[2]
         self.assertEqual(there["status"], "failed")
+
+    def test_a_repeat_can_show_what_became_of_the_first(self):
+        self.provider.settings(repeat="current", first_status="pending")
+        charge = self.charge(key="k")[2]["id"]
+        self.provider.set_status(charge, "failed")
+        status, _, body = self.charge(key="k")
+        self.assertEqual((status, body["id"], body["status"]), (200, charge, "failed"))
+
+    def test_a_key_that_is_never_compared_names_what_has_another_amount(self):
+        self.provider.settings(repeat="conflict", mismatch_status=None)
+        charge = self.charge(key="k")[2]["id"]
+        status, _, body = self.charge(key="k", amount=99)
+        self.assertEqual((status, body["error"]["conflicting_resource_id"]), (409, charge))
+        self.assert_charged(1)
 
     def test_a_look_alike_is_refused_for_a_time(self):
         self.provider.settings(key_header=None, look_alike_seconds=30)
