@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 namespace semel::net {
 
@@ -70,6 +71,21 @@ bool Client::fill() {
 }
 
 bool Client::ended() { return buffer_.empty() && !fill(); }
+
+std::string Client::receive_until(std::string_view end) {
+  std::size_t at;
+  while ((at = buffer_.find(end)) == std::string::npos)
+    if (!fill()) return std::exchange(buffer_, {});
+  std::string text = buffer_.substr(0, at + end.size());
+  buffer_.erase(0, text.size());
+  return text;
+}
+
+std::string Client::receive_rest() {
+  while (fill()) {
+  }
+  return std::exchange(buffer_, {});
+}
 
 Received Client::receive(bool head_only) {
   std::size_t head_end;

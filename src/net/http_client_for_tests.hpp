@@ -35,6 +35,10 @@ class Client {
   /// The next answer; status 0 where the connection ended before its head. `head_only` after a HEAD request.
   Received receive(bool head_only = false);
   Received ask(std::string_view bytes) { return send(bytes), receive(); }
+  /// All that comes up to and with `end`; without it where the connection ended before.
+  std::string receive_until(std::string_view end);
+  /// All that comes until the server closes.
+  std::string receive_rest();
   /// True once the server has closed and nothing is left to read.
   bool ended();
 

@@ -1,6 +1,7 @@
 #include "net/http_connection.hpp"
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/experimental/as_tuple.hpp>
 #include <boost/asio/ssl/stream.hpp>
@@ -12,10 +13,15 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <memory_resource>
 #include <type_traits>
 
 #include "net/http_head.hpp"
+#include "net/http_proxy.hpp"
+#include "net/passed_head.hpp"
 #include "net/problem.hpp"
+#include "net/watchdog.hpp"
+#include "net/wire.hpp"
 
 namespace semel::net {
 
@@ -33,6 +39,7 @@ constexpr auto token = asio::experimental::as_tuple(asio::use_awaitable);
 constexpr Milliseconds linger_max{1'000};
 constexpr Milliseconds bark_again{20};
 constexpr std::size_t read_bytes = 8'192;
+constexpr std::size_t field_bytes = 8'192;
 
 /// What is not a body's content passes through the buffer, and must fit: beside the head, a chunk's extensions and the
 /// trailer, which the parser bounds in no other way. It throws out of the loop on a field of 64 KiB.
@@ -80,19 +87,23 @@ Response answer_to(const ErrorCodeOf& error) {
   return problem_response(Problem::malformed_request);
 }
 
-/// The path and query of a target that names the host too, as a client of a proxy may send it.
-std::string_view origin_form(std::string_view target) {
-  for (const std::string_view scheme : {"http://", "https://"})
-    if (target.starts_with(scheme)) {
-      const auto slash = target.find('/', scheme.size());
-      return slash == target.npos ? "/" : target.substr(slash);
-    }
-  return target;
-}
-
 std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
 
-Request request_of(const http::request<http::empty_body>& head) {
+class HeadView final : public RequestHead {
+ public:
+  explicit HeadView(const RequestHeader& head) : head_(head) {}
+  std::string_view method() const override { return view(head_.method_string()); }
+  std::string_view target() const override { return origin_form(view(head_.target())); }
+  std::optional<std::string_view> find(std::string_view name) const override {
+    const auto field = head_.find(beast::string_view(name.data(), name.size()));
+    return field == head_.end() ? std::nullopt : std::optional(view(field->value()));
+  }
+
+ private:
+  const RequestHeader& head_;
+};
+
+Request request_of(const RequestHeader& head) {
   Request request;
   request.method = view(head.method_string());
   request.target = origin_form(view(head.target()));
@@ -104,60 +115,58 @@ Request request_of(const http::request<http::empty_body>& head) {
 template <class Stream>
 class StreamConnection final : public Connection, public std::enable_shared_from_this<StreamConnection<Stream>> {
   static constexpr bool is_tls = !std::is_same_v<Stream, Tcp::socket>;
-  using HeadParser = http::request_parser<http::empty_body>;
+  using HeadParser = PassThrough::HeadParser;
 
  public:
   StreamConnection(const std::shared_ptr<Loop>& loop, Stream stream)
-      : loop_(loop), stream_(std::move(stream)), timer_(loop->io), buffer_(buffer_bytes(loop->options)) {}
+      : loop_(loop),
+        wire_(std::move(stream)),
+        late_(loop->io),
+        buffer_(buffer_bytes(loop->options)),
+        dog_(loop->io, bark_again, [this] { bark(); }) {
+    WireError ignored;
+    wire_.socket().non_blocking(true, ignored);
+    peer_ = wire_.socket().remote_endpoint(ignored).address().to_string();
+  }
 
   asio::awaitable<void> run() override {
     const auto self = this->shared_from_this();
     if (co_await shake_hands())
       while (co_await exchange_one()) {
       }
-    unwatch();
+    dog_.unwatch();
     close();
   }
 
   void end() override {
     ended_ = true;
     close();
-    unwatch();
+    late_.cancel();
+    if (passing_) passing_->cancel();
   }
 
  private:
-  auto& socket() { return stream_.lowest_layer(); }
+  Tcp::socket& socket() { return wire_.socket(); }
 
   void close() {
     ErrorCodeOf ignored;
     socket().close(ignored);
   }
 
-  /// Cancels what the socket is doing once `limit` has passed, and again: a cancellation that falls between two steps
-  /// of one read would be missed.
   void watch(Milliseconds limit) {
     timed_out_ = false;
-    bark_after(limit, ++watches_);
+    dog_.watch(limit);
   }
-  void unwatch() {
-    ++watches_;
-    timer_.cancel();
-  }
-  void bark_after(Milliseconds delay, unsigned watch) {
-    timer_.expires_after(delay);
-    timer_.async_wait([self = this->shared_from_this(), watch](const ErrorCodeOf& error) {
-      if (error || watch != self->watches_) return;
-      self->timed_out_ = true;
-      ErrorCodeOf ignored;
-      self->socket().cancel(ignored);
-      self->bark_after(bark_again, watch);
-    });
+  void bark() {
+    timed_out_ = true;
+    ErrorCodeOf ignored;
+    socket().cancel(ignored);
   }
 
   asio::awaitable<bool> shake_hands() {
     if constexpr (is_tls) {
       watch(loop_->options.receive_timeout);
-      const auto [error] = co_await stream_.async_handshake(asio::ssl::stream_base::server, token);
+      const auto [error] = co_await wire_.stream.async_handshake(asio::ssl::stream_base::server, token);
       co_return !error;
     }
     co_return true;
@@ -168,18 +177,22 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     if (buffer_.size() == 0 && !co_await first_bytes()) co_return false;
     watch(loop_->options.receive_timeout);
     unread_ = true;
-    HeadParser head;
+    fields_.release();
+    HeadParser head(std::piecewise_construct, std::make_tuple(), std::make_tuple(FieldMemory(&fields_)));
     head.header_limit(static_cast<std::uint32_t>(std::min(loop_->options.header_bytes_max, header_bytes_limit)));
     head.body_limit(boost::none);
-    const auto [error, count] = co_await http::async_read_header(stream_, buffer_, head, token);
+    const auto error = co_await read_head(wire_, buffer_, head);
     if (error) co_return co_await give_up(error);
+    if (const auto upstream = upstream_of(head)) co_return co_await pass_through(head, *upstream);
     Request request = request_of(head.get());
+    request.peer = peer_;
+    request.over_tls = is_tls;
     head_only_ = request.method == "HEAD";
     if (auto refusal = refusal_of(request, head)) co_return co_await write(std::move(*refusal));
     keep_alive_ = head.get().version() == 11 && head.keep_alive();
     if (const auto failed = co_await read_body(request, std::move(head))) co_return co_await give_up(failed);
     unread_ = false;
-    unwatch();
+    dog_.unwatch();
     co_return co_await serve(std::move(request));
   }
 
@@ -188,11 +201,46 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     idle_since_ = std::chrono::steady_clock::now();
     loop_->changed();
     watch(loop_->options.idle_timeout);
-    const auto [error, count] = co_await stream_.async_read_some(buffer_.prepare(read_bytes), token);
+    const auto into = buffer_.prepare(read_bytes);
+    const Moved moved = co_await wire_.read(into);
     idle_since_.reset();
-    if (error || timed_out_) co_return false;
-    buffer_.commit(count);
+    if (moved.error || timed_out_) co_return false;
+    buffer_.commit(moved.count);
     co_return true;
+  }
+
+  std::optional<std::size_t> upstream_of(const HeadParser& head) {
+    const auto& service = loop_->service;
+    const auto& request = head.get();
+    if (!service.forward || (request.version() == 11 && request.count(http::field::host) != 1)) return std::nullopt;
+    const HeadView seen(request);
+    return service.forward(seen);
+  }
+
+  asio::awaitable<bool> pass_through(HeadParser& head, std::size_t upstream) {
+    if (!passing_)
+      passing_ = std::make_unique<PassThrough>(
+          loop_->io, PassThrough::Client{wire_, buffer_, dog_, FieldMemory(&fields_), peer_, is_tls,
+                                         loop_->options.receive_timeout, loop_->stopping});
+    head_only_ = head.get().method() == http::verb::head;
+    keep_alive_ = false;
+    std::shared_ptr<void> self = this->shared_from_this();
+    auto outcome = co_await passing_->pass(head, *loop_->upstreams[upstream], self);
+    unread_ = !outcome.whole_request;
+    keep_alive_ = outcome.keep_alive && outcome.whole_request;
+    if (ended_) co_return false;
+    timed_out_ |= outcome.unreadable == asio::error::timed_out;
+    if (outcome.unreadable) co_return co_await give_up(outcome.unreadable);
+    if (outcome.problem) co_return co_await write(std::move(*outcome.problem));
+    if (outcome.broken) cut_off();
+    if (!outcome.broken && !keep_alive_) co_await say_goodbye();
+    co_return keep_alive_ && !outcome.broken;
+  }
+
+  /// Ends the connection with a reset, so that an answer which stops midway is not taken for a whole one.
+  void cut_off() {
+    ErrorCodeOf ignored;
+    socket().set_option(asio::socket_base::linger(true, 0), ignored);
   }
 
   /// What can be said before the body is read. An unread body leaves the connection useless.
@@ -212,22 +260,22 @@ class StreamConnection final : public Connection, public std::enable_shared_from
   asio::awaitable<ErrorCodeOf> read_body(Request& request, HeadParser&& head) {
     if (beast::iequals(head.get()[http::field::expect], "100-continue") && buffer_.size() == 0) {
       static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-      const auto [error, count] = co_await asio::async_write(stream_, asio::buffer(go_on), token);
+      const auto [error, count] = co_await asio::async_write(wire_.stream, asio::buffer(go_on), token);
       if (error) co_return error;
     }
-    http::request_parser<http::string_body> body(std::move(head));
+    http::request_parser<http::string_body, FieldMemory> body(std::move(head));
     body.body_limit(loop_->options.body_bytes_max);
-    const auto [error, count] = co_await http::async_read(stream_, buffer_, body, token);
+    const auto [error, count] = co_await http::async_read(wire_.stream, buffer_, body, token);
     if (!error) request.body = std::move(body.get().body());
     co_return error;
   }
 
   asio::awaitable<bool> serve(Request request) {
-    const auto answering = std::make_shared<Answering>(loop_, timer_);
+    const auto answering = std::make_shared<Answering>(loop_, late_);
     loop_->service.serve(std::move(request), Responder(answering));
     if (!answering->settled() && !ended_) {
-      timer_.expires_after(loop_->options.answer_deadline);
-      co_await timer_.async_wait(token);
+      late_.expires_after(loop_->options.answer_deadline);
+      co_await late_.async_wait(token);
     }
     answering->nobody_waits();
     if (ended_) co_return false;
@@ -247,7 +295,7 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     const std::array<asio::const_buffer, 2> parts{
         asio::buffer(head), asio::const_buffer(response.body.data(), with_body ? response.body.size() : 0)};
     watch(loop_->options.receive_timeout);
-    const auto [error, count] = co_await asio::async_write(stream_, parts, token);
+    const auto error = co_await write_all(wire_, parts);
     if (!error && !keep_alive) co_await say_goodbye();
     co_return !error && keep_alive;
   }
@@ -267,24 +315,25 @@ class StreamConnection final : public Connection, public std::enable_shared_from
   /// the connection, and the client might never see the answer.
   asio::awaitable<void> say_goodbye() {
     watch(std::min(linger_max, loop_->options.receive_timeout));
-    if constexpr (is_tls) co_await stream_.async_shutdown(token);
+    if constexpr (is_tls) co_await wire_.stream.async_shutdown(token);
     ErrorCodeOf failed;
     socket().shutdown(Tcp::socket::shutdown_send, failed);
     std::array<char, 8'192> ignored;
     while (!failed && !timed_out_ && (unread_ || socket().available(failed) > 0)) {
-      const auto [error, count] = co_await socket_of(stream_).async_read_some(asio::buffer(ignored), token);
+      const auto [error, count] = co_await socket().async_read_some(asio::buffer(ignored), token);
       failed = error;
     }
   }
 
-  static Tcp::socket& socket_of(Tcp::socket& stream) { return stream; }
-  static Tcp::socket& socket_of(asio::ssl::stream<Tcp::socket>& stream) { return stream.next_layer(); }
-
   std::shared_ptr<Loop> loop_;
-  Stream stream_;
-  asio::steady_timer timer_;
+  WireOf<Stream> wire_;
+  asio::steady_timer late_;  ///< ends the wait for an answer
   beast::flat_buffer buffer_;
-  unsigned watches_ = 0;
+  std::string peer_;
+  std::array<std::byte, field_bytes> field_memory_;
+  std::pmr::monotonic_buffer_resource fields_{field_memory_.data(), field_memory_.size()};
+  Watchdog dog_;
+  std::unique_ptr<PassThrough> passing_;
   bool timed_out_ = false;
   bool ended_ = false;
   // Of the request at hand:

@@ -14,8 +14,10 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <vector>
 
 #include "net/http_server.hpp"
+#include "net/upstream_pool.hpp"
 
 namespace semel::net {
 
@@ -23,9 +25,10 @@ class Connection;
 
 /// What the connections of one server share. Everything but `io` itself belongs to the thread that runs it.
 struct Loop {
-  boost::asio::io_context io{1};
+  boost::asio::io_context io{1};  ///< the first, since all else may hold sockets and timers of it
   ServerOptions options;
   Service service;
+  std::vector<std::unique_ptr<UpstreamPool>> upstreams{};  ///< as in the service
   std::list<std::weak_ptr<Connection>> connections{};
   bool stopping = false;
   std::function<void()> changed{};  ///< a connection has begun to idle, or has ended

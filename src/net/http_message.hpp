@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <semel/delivery.hpp>
 #include <string>
 #include <string_view>
@@ -13,9 +14,21 @@ struct Request {
   std::string target;  ///< as received, with the query
   Attributes headers;
   std::string body;
+  std::string peer{};  ///< the client's address, without port
+  bool over_tls = false;
 
   /// The target without its query.
   std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
+};
+
+/// A request's head before anything is copied out of it. Valid during a call.
+class RequestHead {
+ public:
+  virtual ~RequestHead() = default;
+  virtual std::string_view method() const = 0;
+  virtual std::string_view target() const = 0;
+  /// The first value under `name`.
+  virtual std::optional<std::string_view> find(std::string_view name) const = 0;
 };
 
 struct Response {

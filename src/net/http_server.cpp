@@ -27,6 +27,8 @@ class RunningServer final : public Server {
     loop_->options = std::move(options);
     loop_->service = std::move(service);
     loop_->changed = [this] { on_change(); };
+    for (const auto& upstream : loop_->service.upstreams)
+      loop_->upstreams.push_back(std::make_unique<UpstreamPool>(loop_->io, upstream));
   }
   ~RunningServer() override { stop(std::chrono::milliseconds(0)); }
 
@@ -166,6 +168,7 @@ void RunningServer::begin_stop(std::chrono::milliseconds deadline) {
   ErrorCodeOf ignored;
   acceptor_.close(ignored);
   room_.cancel();
+  for (const auto& upstream : loop_->upstreams) upstream->close();
   for (const auto& place : loop_->connections)
     if (const auto one = place.lock(); one && one->idle_since()) one->end();
   if (loop_->connections.empty()) return;

@@ -7,8 +7,10 @@
 #include <optional>
 #include <semel/result.hpp>
 #include <string>
+#include <vector>
 
 #include "net/http_message.hpp"
+#include "net/upstream.hpp"
 
 namespace semel::net {
 
@@ -38,6 +40,10 @@ struct Service {
   std::function<void(Request, Responder)> serve;
   /// Called before the body is read, with the head alone: an answer refuses the request there and then.
   std::function<std::optional<Response>(const Request& head)> refuse{};
+  /// Called before both, on the server's thread: the number of the upstream that the request is passed through to, or
+  /// nothing where it is served here. A request passed through has no limit on its body.
+  std::function<std::optional<std::size_t>(const RequestHead& head)> forward{};
+  std::vector<UpstreamOptions> upstreams{};
 };
 
 /// Serves from its creation to `stop` or its destruction. A request that is malformed, too large or too slow gets a

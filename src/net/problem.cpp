@@ -31,6 +31,8 @@ constexpr std::array table{
     ProblemKind{Problem::conflict, 422, "idempotency-key-reused", "The key was used before for another request"},
     ProblemKind{Problem::in_flight, 409, "in-flight",
                 "The same request is being worked on; ask again with the same key"},
+    ProblemKind{Problem::outcome_unknown, 409, "outcome-unknown",
+                "Whether this was done is not known; an operator is finding out"},
     ProblemKind{Problem::rejected, 422, "rejected", "The request was rejected"},
     ProblemKind{Problem::answer_no_longer_kept, 410, "answer-no-longer-kept",
                 "Done before; the answer is no longer kept"},
@@ -38,6 +40,12 @@ constexpr std::array table{
     ProblemKind{Problem::stopping, 503, "stopping", "The service is stopping"},
     ProblemKind{Problem::answer_late, 503, "answer-late", "Still being worked on; ask again with the same key"},
     ProblemKind{Problem::try_again, 503, "try-again", "Not finished; ask again with the same key"},
+    ProblemKind{Problem::upgrade_not_supported, 501, "upgrade-not-supported", "WebSocket is not passed through here"},
+    ProblemKind{Problem::upstream_unreachable, 502, "upstream-unreachable",
+                "The service behind cannot be reached; the request was not sent to it"},
+    ProblemKind{Problem::upstream_timeout, 504, "upstream-timeout", "The service behind did not answer in time"},
+    ProblemKind{Problem::upstream_failed, 502, "upstream-failed",
+                "The service behind gave no whole answer; what it did with the request is not known"},
     ProblemKind{Problem::failed, 500, "failed", "Not done"},
 };
 

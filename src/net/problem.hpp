@@ -29,12 +29,17 @@ enum class Problem {
   field_missing,
   conflict,
   in_flight,
+  outcome_unknown,
   rejected,
   answer_no_longer_kept,
   overloaded,
   stopping,
   answer_late,
   try_again,
+  upgrade_not_supported,
+  upstream_unreachable,
+  upstream_timeout,
+  upstream_failed,
   failed,
 };
 

@@ -1,0 +1,276 @@
+#include "net/passed_head.hpp"
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "net/http_head.hpp"
+
+namespace semel::net {
+
+namespace http = boost::beast::http;
+
+namespace {
+
+constexpr std::string_view via = "1.1 semel";
+
+std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+bool same(std::string_view a, std::string_view b) {
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
+}
+
+bool begins(std::string_view name, std::string_view prefix) {
+  return name.size() >= prefix.size() && same(name.substr(0, prefix.size()), prefix);
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+/// Calls `use` with each item of a comma-separated list.
+template <class Use>
+void for_each_item(std::string_view list, const Use& use) {
+  while (!list.empty()) {
+    const auto comma = std::min(list.find(','), list.size());
+    if (const auto item = trimmed(list.substr(0, comma)); !item.empty()) use(item);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+}
+
+/// close and keep-alive name no field.
+bool names_a_field(std::string_view connection) {
+  bool found = false;
+  for_each_item(connection, [&](std::string_view item) { found |= !same(item, "close") && !same(item, "keep-alive"); });
+  return found;
+}
+
+bool is_named(std::string_view name, std::string_view connection) {
+  bool found = false;
+  for_each_item(connection, [&](std::string_view item) { found |= same(item, name); });
+  return found;
+}
+
+constexpr std::array<std::string_view, 7> for_one_connection{
+    "connection", "keep-alive", "te", "trailer", "trailers", "upgrade", "transfer-encoding"};
+
+bool is_forwarded(std::string_view name) {
+  return same(name, "forwarded") || same(name, "x-forwarded-for") || same(name, "x-forwarded-proto") ||
+         same(name, "x-forwarded-host");
+}
+
+bool is_one_connections(http::field field, std::string_view name) {
+  switch (field) {
+    case http::field::connection:
+    case http::field::keep_alive:
+    case http::field::te:
+    case http::field::trailer:
+    case http::field::upgrade:
+    case http::field::transfer_encoding:
+      return true;
+    default:
+      return begins(name, "proxy-");
+  }
+}
+
+template <class Header>
+std::string connection_names_of(const Header& head) {
+  std::string names;
+  const auto [first, last] = head.equal_range(http::field::connection);
+  for (auto field = first; field != last; ++field)
+    if (const auto value = view(field->value()); names_a_field(value)) names.append(value).append(",");
+  return names;
+}
+
+void add(std::string& out, std::string_view name, std::string_view value) {
+  out.append(name).append(": ").append(value).append("\r\n");
+}
+
+void add_number(std::string& out, std::string_view name, std::uint64_t value) {
+  std::array<char, 24> digits{};
+  auto* end = digits.data() + digits.size();
+  auto* first = end;
+  do {
+    *--first = static_cast<char>('0' + value % 10);
+    value /= 10;
+  } while (value != 0);
+  add(out, name, {first, static_cast<std::size_t>(end - first)});
+}
+
+void add_framing(std::string& out, const Framing& framing) {
+  if (framing.kind == Framing::Kind::length) add_number(out, "Content-Length", framing.length);
+  if (framing.kind == Framing::Kind::chunked) add(out, "Transfer-Encoding", "chunked");
+}
+
+/// What a request's fields say that the proxy's own must take up.
+struct Seen {
+  std::string_view host;
+  std::string_view via;
+  std::string_view forwarded_for;
+  bool forwarded_proto = false;
+  bool forwarded_host = false;
+  bool traceparent = false;
+};
+
+/// True where the field is not passed on as it stands.
+bool take_up(Seen& seen, http::field field, std::string_view name, std::string_view value, bool trust_forwarded) {
+  switch (field) {
+    case http::field::host:
+      seen.host = value;
+      return true;
+    case http::field::content_length:
+      return true;
+    case http::field::via:
+      if (!seen.via.empty()) return false;
+      seen.via = value;
+      return true;
+    case http::field::forwarded:
+      return !trust_forwarded;
+    case http::field::unknown:
+      break;
+    default:
+      return false;
+  }
+  if (name.size() == 11 && same(name, "traceparent")) seen.traceparent = true;
+  if (!begins(name, "x-forwarded-") || !is_forwarded(name)) return false;
+  if (!trust_forwarded) return true;
+  if (same(name, "x-forwarded-proto")) seen.forwarded_proto = true;
+  if (same(name, "x-forwarded-host")) seen.forwarded_host = true;
+  if (!same(name, "x-forwarded-for") || !seen.forwarded_for.empty()) return false;
+  seen.forwarded_for = value;
+  return true;
+}
+
+/// Calls `put` with name and value of all that a proxy adds.
+template <class Put>
+void add_ours(const Seen& seen, const UpstreamOptions& upstream, const Asking& asking, const Put& put) {
+  if (seen.via.empty())
+    put("Via", via);
+  else
+    put("Via", std::string(seen.via).append(", ").append(via));
+  if (seen.forwarded_for.empty())
+    put("X-Forwarded-For", asking.peer);
+  else
+    put("X-Forwarded-For", std::string(seen.forwarded_for).append(", ").append(asking.peer));
+  if (!seen.forwarded_proto) put("X-Forwarded-Proto", std::string_view(asking.tls ? "https" : "http"));
+  if (!seen.forwarded_host && !seen.host.empty()) put("X-Forwarded-Host", seen.host);
+  if (!seen.traceparent && upstream.add_traceparent) put("traceparent", new_traceparent());
+}
+
+void append_hex(std::string& out, std::uint64_t value) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  for (int shift = 60; shift >= 0; shift -= 4) out.push_back(digits[(value >> shift) & 15]);
+}
+
+}  // namespace
+
+std::string_view origin_form(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"})
+    if (target.starts_with(scheme)) {
+      const auto slash = target.find('/', scheme.size());
+      return slash == target.npos ? "/" : target.substr(slash);
+    }
+  return target;
+}
+
+std::string_view authority_of(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"})
+    if (target.starts_with(scheme))
+      return target.substr(scheme.size()).substr(0, target.find('/', scheme.size()) - scheme.size());
+  return {};
+}
+
+bool is_hop_by_hop(std::string_view name, std::string_view connection) {
+  return begins(name, "proxy-") ||
+         std::ranges::any_of(for_one_connection, [&](std::string_view other) { return same(name, other); }) ||
+         is_named(name, connection);
+}
+
+std::string connection_names(const Attributes& headers) {
+  std::string names;
+  for (const auto& [name, value] : headers.entries())
+    if (same(name, "connection") && names_a_field(value)) names.append(value).append(",");
+  return names;
+}
+
+void pass_request_head(std::string& out, const RequestHeader& head, const UpstreamOptions& upstream,
+                       const Asking& asking, const Framing& framing) {
+  const auto target = view(head.target());
+  const auto names = connection_names_of(head);
+  out.append(view(head.method_string())).append(" ");
+  if (target != "*") out.append(upstream.base_path);
+  out.append(origin_form(target)).append(" HTTP/1.1\r\n");
+  Seen seen;
+  const auto host_at = out.size();
+  for (const auto& field : head) {
+    const auto name = view(field.name_string());
+    const auto value = view(field.value());
+    if (take_up(seen, field.name(), name, value, upstream.trust_forwarded)) continue;
+    if (is_one_connections(field.name(), name) || (!names.empty() && is_named(name, names))) continue;
+    add(out, name, value);
+  }
+  // RFC 9112, 3.2.2: a target that names the host outweighs the field.
+  if (const auto named = authority_of(target); !named.empty()) seen.host = named;
+  std::string host = "Host: ";
+  host.append(upstream.keep_host && !seen.host.empty() ? std::string(seen.host) : upstream.authority()).append("\r\n");
+  out.insert(host_at, host);
+  add_ours(seen, upstream, asking, [&](std::string_view name, std::string_view value) { add(out, name, value); });
+  add_framing(out, framing);
+  out.append("\r\n");
+}
+
+void pass_response_head(std::string& out, const ResponseHeader& head, const Framing& framing, bool keep_alive) {
+  const auto names = connection_names_of(head);
+  out.append("HTTP/1.1 ").append(std::to_string(head.result_int())).append(" ").append(view(head.reason()));
+  out.append("\r\n");
+  const bool interim = head.result_int() < 200;
+  bool dated = interim;
+  for (const auto& field : head) {
+    const auto name = view(field.name_string());
+    if (field.name() == http::field::content_length || is_one_connections(field.name(), name)) continue;
+    if (!names.empty() && is_named(name, names)) continue;
+    dated |= field.name() == http::field::date;
+    add(out, name, view(field.value()));
+  }
+  // RFC 9110, 6.6.1: whoever passes on an answer without a date adds one.
+  if (!dated) add(out, "Date", http_date());
+  add_framing(out, framing);
+  if (!interim && !keep_alive) add(out, "Connection", "close");
+  out.append("\r\n");
+}
+
+Attributes end_to_end(const Request& request, const UpstreamOptions& upstream) {
+  const auto names = connection_names(request.headers);
+  Attributes passed;
+  Seen seen;
+  for (const auto& [name, value] : request.headers.entries()) {
+    if (same(name, "host")) passed.add(name, value);
+    if (take_up(seen, http::string_to_field(name), name, value, upstream.trust_forwarded)) continue;
+    if (!is_hop_by_hop(name, names)) passed.add(name, value);
+  }
+  add_ours(seen, upstream, {.peer = request.peer, .tls = request.over_tls},
+           [&](std::string_view name, std::string_view value) { passed.add(std::string(name), std::string(value)); });
+  return passed;
+}
+
+std::string new_traceparent() {
+  static thread_local std::mt19937_64 random{[] {
+    std::random_device device;
+    std::seed_seq seed{device(), device(), device(), device(), device(), device(), device(), device()};
+    return std::mt19937_64(seed);
+  }()};
+  std::string text = "00-";
+  text.reserve(55);
+  append_hex(text, random());
+  append_hex(text, random() | 1);  // neither id may be all zeros
+  text.push_back('-');
+  append_hex(text, random() | 1);
+  return text.append("-01");
+}
+
+}  // namespace semel::net
