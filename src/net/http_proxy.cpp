@@ -158,7 +158,7 @@ asio::awaitable<PassThrough::Outcome> PassThrough::pass(HeadParser& head, Upstre
   else
     outcome = co_await pass_answer(pool);
   looking_.unwatch();
-  co_await end_upload();
+  if (upload_) co_await end_upload();
   link_.reset();
   answer_.reset();
   co_return outcome;
@@ -180,7 +180,7 @@ asio::awaitable<std::optional<PassThrough::Outcome>> PassThrough::ask_until_answ
     HeadParser& head, UpstreamPool& pool, const std::shared_ptr<void>& owner) {
   WireError error;
   for (bool again = false;; again = true) {
-    link_ = again ? nullptr : pool.take();
+    link_ = again ? nullptr : pool.take(idempotent_ && whole_);
     if (!link_) {
       link_ = pool.fresh();
       error = co_await pool.connect(*link_);
@@ -231,7 +231,8 @@ asio::awaitable<WireError> PassThrough::ask() {
     const std::array<asio::const_buffer, 2> parts{bytes(request_head_),
                                                   asio::buffer(client_.buffer.data(), framing_.length)};
     // It may have answered before it closed, so a failure to write is no last word.
-    co_await write_all(*link_->wire, parts);
+    const Unwritten rest(*link_->wire, parts);
+    if (!rest.done()) co_await link_->wire->write(rest.parts());
   }
   co_return co_await read_answer_head();
 }
@@ -357,7 +358,6 @@ asio::awaitable<bool> PassThrough::send_up(Wire::Parts parts) {
 
 /// Waits until nobody uses the two wires any more.
 asio::awaitable<void> PassThrough::end_upload() {
-  if (!upload_) co_return;
   upload_->stop = true;
   while (upload_->running) {
     WireError ignored;
@@ -500,9 +500,11 @@ asio::awaitable<bool> PassThrough::send_piece(std::string_view piece, bool chunk
 }
 
 asio::awaitable<bool> PassThrough::send_down(Wire::Parts parts) {
+  const Unwritten rest(client_.wire, parts);
+  if (rest.done()) co_return !rest.error();
   link_->unwatch();
   client_.dog.watch(client_.receive_timeout);
-  const auto error = co_await write_all(client_.wire, parts);
+  const auto error = co_await client_.wire.write(rest.parts());
   client_.dog.unwatch();
   co_return !error;
 }

@@ -162,9 +162,10 @@ void add_ours(const Seen& seen, const UpstreamOptions& upstream, const Asking& a
   if (!seen.traceparent && upstream.add_traceparent) put("traceparent", new_traceparent());
 }
 
-void append_hex(std::string& out, std::uint64_t value) {
+char* put_hex(char* at, std::uint64_t value) {
   constexpr std::string_view digits = "0123456789abcdef";
-  for (int shift = 60; shift >= 0; shift -= 4) out.push_back(digits[(value >> shift) & 15]);
+  for (int shift = 60; shift >= 0; shift -= 4) *at++ = digits[(value >> shift) & 15];
+  return at;
 }
 
 }  // namespace
@@ -264,13 +265,12 @@ std::string new_traceparent() {
     std::seed_seq seed{device(), device(), device(), device(), device(), device(), device(), device()};
     return std::mt19937_64(seed);
   }()};
-  std::string text = "00-";
-  text.reserve(55);
-  append_hex(text, random());
-  append_hex(text, random() | 1);  // neither id may be all zeros
-  text.push_back('-');
-  append_hex(text, random() | 1);
-  return text.append("-01");
+  std::string text = "00-................................-................-01";
+  char* const trace = text.data() + 3;
+  // Neither id may be all zeros.
+  char* const parent = put_hex(put_hex(trace, random()), random() | 1) + 1;
+  put_hex(parent, random() | 1);
+  return text;
 }
 
 }  // namespace semel::net

@@ -53,8 +53,9 @@ class UpstreamPool {
   UpstreamPool(boost::asio::io_context& io, UpstreamOptions options);
 
   const UpstreamOptions& options() const { return options_; }
-  /// An idle one that nobody has closed as far as can be seen; null where there is none.
-  std::shared_ptr<UpstreamLink> take();
+  /// An idle one; null where there is none. It may have been closed: unless the request `may_repeat`, that is looked
+  /// for as far as it can be seen.
+  std::shared_ptr<UpstreamLink> take(bool may_repeat);
   std::shared_ptr<UpstreamLink> fresh() { return std::make_shared<UpstreamLink>(io_); }
   /// Looks the name up, connects, and shakes hands.
   boost::asio::awaitable<WireError> connect(UpstreamLink& link);

@@ -1,6 +1,8 @@
 // A connected byte stream, plain or TLS, so that what copies bytes is written once.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/experimental/as_tuple.hpp>
@@ -79,6 +81,23 @@ class WireOf final : public Wire {
   }
 
   Stream stream;
+};
+
+/// What `write_now` has left to do.
+class Unwritten {
+ public:
+  /// Writes what goes out at once; usually all of it.
+  Unwritten(Wire& wire, Wire::Parts parts);
+
+  bool done() const { return error_ || count_ == 0; }
+  const WireError& error() const { return error_; }
+  Wire::Parts parts() const { return {parts_.data(), count_}; }
+
+ private:
+  static constexpr std::size_t parts_max = 4;
+  WireError error_{};
+  std::array<boost::asio::const_buffer, parts_max> parts_;
+  std::size_t count_ = 0;
 };
 
 /// Writes all of `parts`; waits only for what does not go out at once.
