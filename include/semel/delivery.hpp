@@ -60,6 +60,7 @@ struct Delivery {
   std::string
       problem;  ///< why the source could not read the message whole; empty where it could. Such a message is set aside
   Attributes attributes;
+  Attributes credentials{};      ///< headers that hold credentials: for the first attempt, in memory only, never stored
   std::string transport_id;      ///< the transport's own id of the message; empty where it has none
   std::string principal;         ///< on whose behalf a caller asks; part of the scope; empty where there is one tenant
   bool sender_verified = false;  ///< a signature over the body was checked, so the provider vouches for its ids

@@ -1,4 +1,4 @@
-// HTTP/1.1 as a source: webhooks, and requests with an Idempotency-Key.
+// HTTP/1.1 as a source: webhooks, requests with an Idempotency-Key, and a gateway that gives a service such requests.
 #pragma once
 
 #include <chrono>
@@ -53,6 +53,46 @@ struct Requests {
   Principal principal;
 };
 
+/// A service behind a gateway.
+struct Upstream {
+  std::string url;  ///< "http://127.0.0.1:3000" or "https://host/base"
+  /// PEM, with whom to trust over TLS; empty: whom the system trusts.
+  std::string ca_file{};
+  std::chrono::milliseconds connect_timeout{5'000};  ///< with name look-up and TLS; then 504
+  std::chrono::milliseconds timeout{30'000};         ///< of silence, while it is its turn to speak; then 504
+  /// How long a connection to it may wait for its next request: below its own patience.
+  std::chrono::milliseconds idle_timeout{4'000};
+  enum class Host { client, upstream } host = Host::client;  ///< whose name the Host header has
+  /// X-Forwarded-* and Forwarded that come in were written by a trusted proxy: kept, and extended. Else dropped.
+  bool trust_forwarded = false;
+  bool add_traceparent = true;  ///< where there is none
+};
+
+/// Requests through a gateway that take effect once for each `Idempotency-Key`.
+struct GuardedRoute {
+  std::string name;                          ///< the source's name
+  std::vector<std::string> methods{"POST"};  ///< of POST, PUT, PATCH, DELETE
+  /// "/payments"; "/orders/*/refunds", where `*` stands for any one segment; "/admin/**" for all below. Compared after
+  /// percent-decoding, without dot segments, doubled slashes and a slash at the end, so that no other spelling of a
+  /// guarded path slips past it.
+  std::string path;
+  Principal principal;
+  enum class Key {
+    required,  ///< without one: 400
+    optional,  ///< without one: passed through, unguarded
+  } key = Key::required;
+  /// Headers that hold credentials, beside Authorization and Cookie. They reach the service, and are never stored.
+  std::vector<std::string> credentials{};
+};
+
+/// Everything on a listener that no other source takes: guarded routes, and the rest passed through as a stream, with
+/// no limit on bodies. WebSocket is refused with 501.
+struct Gateway {
+  std::string name;
+  Upstream upstream;
+  std::vector<GuardedRoute> routes{};  ///< the first that fits counts
+};
+
 struct Tls {
   std::string certificate_file;  ///< PEM, the chain
   std::string key_file;          ///< PEM
@@ -82,6 +122,13 @@ class Listener {
   /// that is taken or does not start with "/", a scheme without secrets, a secret that cannot be one of its scheme.
   virtual Result<semel::Source*> add(Webhook webhook) = 0;
   virtual Result<semel::Source*> add(Requests requests) = 0;
+  /// One source for each route, in their order. A listener has one gateway at most. Errors: source_settings_invalid,
+  /// also for an upstream's URL or a pattern that is none.
+  ///
+  /// A delivery has the end-to-end headers among its attributes, with what a proxy adds (Via, X-Forwarded-For, -Proto
+  /// and -Host, traceparent), the canonical `idempotency-key`, `:method`, and `:path` with the query; and in
+  /// `credentials` those headers that hold some. Together with the body that is the request to the service.
+  virtual Result<std::vector<semel::Source*>> add(Gateway gateway) = 0;
   /// Errors: address_in_use, source_settings_invalid (address, certificate).
   virtual Result<void> start() = 0;
   virtual unsigned short port() const = 0;

@@ -9,6 +9,7 @@
 #include "base/digest.hpp"
 #include "base/encoding.hpp"
 #include "net/http_client_for_tests.hpp"
+#include "sources/http/taker_for_tests.hpp"
 
 namespace semel::http {
 namespace {
@@ -36,29 +37,6 @@ Webhook github_hook() {
 }
 
 Requests charges() { return {.name = "charges", .path = "/charges", .principal = {.from = Principal::From::none}}; }
-
-/// One end of a source, with what a lane does in the engine.
-struct Taker {
-  explicit Taker(semel::Source& source) : receiver(source.open(bell).value()) {}
-
-  /// Waits for the next delivery.
-  Delivery take() {
-    while (true) {
-      auto batch = receiver->receive(1).value();
-      if (!batch.deliveries.empty()) return std::move(batch.deliveries.front());
-      bell.wait(20s);
-    }
-  }
-  void settle(Delivery& delivery, decltype(Settlement::verdict) verdict) {
-    std::vector<Settlement> settlements;
-    settlements.push_back({std::move(delivery.receipt), std::move(verdict)});
-    receiver->settle(std::move(settlements));
-  }
-  bool has_nothing() { return receiver->receive(100).value().deliveries.empty(); }
-
-  Doorbell bell;
-  std::unique_ptr<Receiver> receiver;
-};
 
 class HttpSource : public testing::Test {
  protected:

@@ -6,8 +6,10 @@
 
 #include "base/digest.hpp"
 #include "base/encoding.hpp"
+#include "net/passed_head.hpp"
 #include "net/problem.hpp"
 #include "sources/http/idempotency_key.hpp"
+#include "sources/http/path_pattern.hpp"
 #include "sources/http/signature.hpp"
 
 namespace semel::http {
@@ -86,6 +88,42 @@ Result<Delivery> admit_to(const Requests& requests, net::Request request, std::c
   return delivery;
 }
 
+bool holds_credentials(const GuardedRoute& route, std::string_view name) {
+  return is_credential(name) ||
+         std::ranges::any_of(route.credentials, [&](const auto& other) { return same_name(name, other); });
+}
+
+Result<Delivery> admit_to(const Guarded& guarded, net::Request request, std::chrono::system_clock::time_point) {
+  const auto& route = guarded.route;
+  auto principal = principal_of(route.principal, request.headers);
+  if (!principal) return std::move(principal).error();
+  const auto key = idempotency_key(request.headers);
+  if (!key) return key.error();
+  Delivery delivery{.receipt = Receipt(0), .source = route.name, .sender = Sender::caller};
+  delivery.attributes = {{":method", request.method}, {":path", request.target}};
+  const auto passed = net::end_to_end(request, guarded.upstream);
+  for (const auto& [name, value] : passed.entries()) {
+    if (holds_credentials(route, name))
+      delivery.credentials.add(name, value);
+    else
+      delivery.attributes.add(name, same_name(name, key_header) ? *key : value);
+  }
+  delivery.body = std::move(request.body);
+  delivery.principal = *std::move(principal);
+  return delivery;
+}
+
+std::optional<std::string> problem_with(const GuardedRoute& route) {
+  if (route.methods.empty()) return "it guards no method";
+  for (const auto& method : route.methods)
+    if (std::ranges::find(request_methods, method) == request_methods.end())
+      return "the method \"" + method + "\" cannot be guarded; POST, PUT, PATCH and DELETE can";
+  if (route.principal.from == Principal::From::header && route.principal.header.empty())
+    return "the principal's header has no name";
+  if (auto pattern = PathPattern::parse(route.path); !pattern) return std::move(pattern).error().message;
+  return std::nullopt;
+}
+
 std::span<const std::string_view> methods_of(const Route& route) {
   if (std::holds_alternative<Webhook>(route.kind)) return webhook_methods;
   return request_methods;
@@ -94,11 +132,15 @@ std::span<const std::string_view> methods_of(const Route& route) {
 }  // namespace
 
 const std::string& Route::name() const {
-  return std::visit([](const auto& one) -> const std::string& { return one.name; }, kind);
+  if (const auto* guarded = std::get_if<Guarded>(&kind)) return guarded->route.name;
+  const auto* webhook = std::get_if<Webhook>(&kind);
+  return webhook ? webhook->name : std::get<Requests>(kind).name;
 }
 
 const std::string& Route::path() const {
-  return std::visit([](const auto& one) -> const std::string& { return one.path; }, kind);
+  if (const auto* guarded = std::get_if<Guarded>(&kind)) return guarded->route.path;
+  const auto* webhook = std::get_if<Webhook>(&kind);
+  return webhook ? webhook->path : std::get<Requests>(kind).path;
 }
 
 Result<void> check_route(const Route& route) {
@@ -106,6 +148,10 @@ Result<void> check_route(const Route& route) {
     return fix_call(ErrorCode::source_settings_invalid, "source \"" + route.name() + "\": " + problem);
   };
   if (route.name().empty()) return refuse("a source needs a name");
+  if (const auto* guarded = std::get_if<Guarded>(&route.kind)) {
+    if (auto problem = problem_with(guarded->route)) return refuse(*problem);
+    return {};
+  }
   if (!route.path().starts_with('/')) return refuse("the path \"" + route.path() + "\" does not begin with /");
   if (route.path().find_first_of("?# \t\r\n") != std::string::npos)
     return refuse("the path \"" + route.path() + "\" holds a space, ? or #");

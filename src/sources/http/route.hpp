@@ -13,15 +13,22 @@
 #include <variant>
 
 #include "net/http_message.hpp"
+#include "net/upstream.hpp"
 
 namespace semel::http {
 
+/// A gateway's route, and the service that its requests are for.
+struct Guarded {
+  GuardedRoute route;
+  net::UpstreamOptions upstream;
+};
+
 /// One path's settings.
 struct Route {
-  std::variant<Webhook, Requests> kind;
+  std::variant<Webhook, Requests, Guarded> kind;
 
   const std::string& name() const;
-  const std::string& path() const;
+  const std::string& path() const;  ///< a guarded route's pattern
 };
 
 /// Errors: source_settings_invalid.
@@ -31,7 +38,8 @@ Result<void> check_route(const Route& route);
 std::optional<net::Response> refuse_method(const Route& route, const std::string& method);
 
 /// A delivery, its receipt still to be made out; or why the request is none. The headers become attributes, without
-/// those that hold credentials (Authorization, Proxy-Authorization, Cookie).
+/// those that hold credentials (Authorization, Proxy-Authorization, Cookie). A guarded route's become the attributes
+/// and credentials that `Listener::add` promises.
 Result<Delivery> admit(const Route& route, net::Request request, std::chrono::system_clock::time_point now);
 
 }  // namespace semel::http
