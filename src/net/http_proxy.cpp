@@ -256,6 +256,7 @@ asio::awaitable<WireError> PassThrough::read_answer_head() {
     pass_response_head(answer_head_, head, {}, true);
     const std::array<asio::const_buffer, 1> parts{bytes(answer_head_)};
     if (!co_await send_down(parts)) co_return asio::error::operation_aborted;
+    if (whole_ || upload_->complete) link_->watch(silence_max_);
   }
 }
 

@@ -110,8 +110,7 @@ void add_framing(std::string& out, const Framing& framing) {
 /// What a request's fields say that the proxy's own must take up.
 struct Seen {
   std::string_view host;
-  std::string_view via;
-  std::string_view forwarded_for;
+  std::string forwarded_for;  ///< all of them, in their order
   bool forwarded_proto = false;
   bool forwarded_host = false;
   bool traceparent = false;
@@ -125,10 +124,6 @@ bool take_up(Seen& seen, http::field field, std::string_view name, std::string_v
       return true;
     case http::field::content_length:
       return true;
-    case http::field::via:
-      if (!seen.via.empty()) return false;
-      seen.via = value;
-      return true;
     case http::field::forwarded:
       return !trust_forwarded;
     case http::field::unknown:
@@ -141,22 +136,19 @@ bool take_up(Seen& seen, http::field field, std::string_view name, std::string_v
   if (!trust_forwarded) return true;
   if (same(name, "x-forwarded-proto")) seen.forwarded_proto = true;
   if (same(name, "x-forwarded-host")) seen.forwarded_host = true;
-  if (!same(name, "x-forwarded-for") || !seen.forwarded_for.empty()) return false;
-  seen.forwarded_for = value;
+  if (!same(name, "x-forwarded-for")) return false;
+  seen.forwarded_for.append(value).append(", ");
   return true;
 }
 
 /// Calls `put` with name and value of all that a proxy adds.
 template <class Put>
 void add_ours(const Seen& seen, const UpstreamOptions& upstream, const Asking& asking, const Put& put) {
-  if (seen.via.empty())
-    put("Via", via);
-  else
-    put("Via", std::string(seen.via).append(", ").append(via));
+  put("Via", via);
   if (seen.forwarded_for.empty())
     put("X-Forwarded-For", asking.peer);
   else
-    put("X-Forwarded-For", std::string(seen.forwarded_for).append(", ").append(asking.peer));
+    put("X-Forwarded-For", std::string(seen.forwarded_for).append(asking.peer));
   if (!seen.forwarded_proto) put("X-Forwarded-Proto", std::string_view(asking.tls ? "https" : "http"));
   if (!seen.forwarded_host && !seen.host.empty()) put("X-Forwarded-Host", seen.host);
   if (!seen.traceparent && upstream.add_traceparent) put("traceparent", new_traceparent());
