@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <optional>
 
 #include "net/problem.hpp"
@@ -16,6 +17,13 @@ struct Row {
   ErrorCode code;
   Problem problem;
 };
+
+/// Where the verdict names no delay.
+constexpr std::chrono::milliseconds come_again{1'000};
+
+constexpr std::string_view not_again =
+    "Do not retry, and do not mint a new key: it could be done twice. An operator is resolving it; its outcome will be "
+    "the answer to this key.";
 
 /// The codes whose message is for callers. All others are told by their remedy.
 constexpr std::array told{
@@ -59,12 +67,17 @@ net::Response response_to(const SetAside& set_aside, Sender) {
   return {.status = 202, .headers = {{"Content-Type", "application/json"}}, .body = body + "}\n"};
 }
 
+net::Response in_flight(ErrorCode code, std::chrono::milliseconds delay) {
+  return net::problem_response(Problem::in_flight, {.code = code, .retry_after = delay});
+}
+
 net::Response response_to(const Refused& refused, Sender) { return problem_of(refused.why); }
 
 net::Response response_to(const HandedBack& back, Sender sender) {
   // Somebody else holds the key, and we waited for it as long as the store allows.
-  if (sender == Sender::caller && back.why.code == ErrorCode::lock_timeout)
-    return net::problem_response(Problem::in_flight, {.code = back.why.code, .retry_after = back.delay});
+  if (sender == Sender::caller && back.why.code == ErrorCode::lock_timeout) return in_flight(back.why.code, back.delay);
+  if (back.why.code == ErrorCode::in_progress) return in_flight(back.why.code, std::max(back.delay, come_again));
+  if (back.why.code == ErrorCode::ambiguous) return problem_of(back.why);
   if (back.why.remedy == Remedy::fix_call) return net::problem_response(Problem::failed, {.code = back.why.code});
   return net::problem_response(Problem::try_again, {.code = back.why.code, .retry_after = back.delay});
 }
@@ -72,6 +85,9 @@ net::Response response_to(const HandedBack& back, Sender sender) {
 }  // namespace
 
 net::Response problem_of(const Error& error) {
+  if (error.code == ErrorCode::in_progress) return in_flight(error.code, come_again);
+  if (error.code == ErrorCode::ambiguous)
+    return net::problem_response(Problem::outcome_unknown, {.detail = std::string(not_again), .code = error.code});
   if (const auto problem = problem_told(error.code))
     return net::problem_response(*problem, {.detail = error.message, .code = error.code});
   return response_to(HandedBack{.why = error}, Sender::caller);

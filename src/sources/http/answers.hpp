@@ -5,6 +5,8 @@
 //   Done, answer no longer kept   410 answer-no-longer-kept        200
 //   SetAside                      202 with the reason              the same
 //   Refused                       the problem of its code          the same
+//   … in progress                 409 in-flight and Retry-After    the same
+//   … ambiguous                   409 outcome-unknown              the same
 //   HandedBack                    503 and Retry-After, or 500      the same
 #pragma once
 

@@ -97,6 +97,31 @@ TEST(Answers, ACallerWhoseKeyIsInOtherHandsIsToldThatItIsInFlight) {
   EXPECT_EQ(response_of(held, Sender::message).status, 503);
 }
 
+TEST(Answers, WhatIsInProgressIsToBeAskedAgainWithTheSameKey) {
+  const auto why = retry_later(ErrorCode::in_progress, "…");
+  for (const auto& response :
+       {response_of(Refused{why}, Sender::caller), response_of(HandedBack{why}, Sender::caller)}) {
+    EXPECT_EQ(response.status, 409);
+    EXPECT_EQ(response.headers.find("retry-after"), "1");
+    EXPECT_THAT(response.body, HasSubstr("urn:semel:problem:in-flight"));
+    EXPECT_THAT(response.body, HasSubstr("SEMEL-0109"));
+  }
+  EXPECT_EQ(response_of(HandedBack{why, 4'200ms}, Sender::caller).headers.find("retry-after"), "5");
+}
+
+TEST(Answers, WhoseOutcomeIsUnknownIsNotToBeRetried) {
+  const Error why{Remedy::ask_operator, Certainty::unknown, ErrorCode::ambiguous, "attempt 3 at the bank"};
+  for (const auto& response :
+       {response_of(Refused{why}, Sender::caller), response_of(HandedBack{why}, Sender::caller)}) {
+    EXPECT_EQ(response.status, 409);
+    EXPECT_FALSE(response.headers.find("retry-after"));
+    EXPECT_THAT(response.body, HasSubstr("urn:semel:problem:outcome-unknown"));
+    EXPECT_THAT(response.body, HasSubstr("Do not retry, and do not mint a new key"));
+    EXPECT_THAT(response.body, HasSubstr("operator is resolving it"));
+    EXPECT_THAT(response.body, Not(HasSubstr("bank"))) << "the engine's words are for the operator";
+  }
+}
+
 TEST(Answers, AStoresOrHandlersMessageIsForTheOperatorOnly) {
   for (const ErrorCode code : {ErrorCode::bad_statement, ErrorCode::constraint_violated, ErrorCode::handler_failed,
                                ErrorCode::store_unreachable, ErrorCode::attempts_exhausted, ErrorCode::bad_value})
