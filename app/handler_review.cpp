@@ -101,7 +101,7 @@ Senders senders_of(const HandlerOptions& options, const Config& config) {
     const auto* http = std::get_if<HttpSource>(&source.kind);
     const auto* webhook = http ? std::get_if<http::Webhook>(&http->kind) : nullptr;
     const bool verified = webhook && webhook->verify.scheme != http::Verification::Scheme::none;
-    const bool requests = http && !webhook;
+    const bool requests = callers_of(source, config) != nullptr;
     (verified ? senders.verified : senders.unverified) = true;
     (requests ? senders.requests : senders.messages) = true;
   }
@@ -223,10 +223,9 @@ class Reviewer {
   std::optional<std::string> callers_told_apart_by() const {
     const auto& from = handler_.options.from;
     for (const auto& source : config_.sources) {
-      const auto* http = std::get_if<HttpSource>(&source.kind);
-      const auto* requests = http ? std::get_if<http::Requests>(&http->kind) : nullptr;
-      if (!requests || requests->principal.from == http::Principal::From::none) continue;
-      if (std::find(from.begin(), from.end(), source.name) != from.end()) return requests->principal.header;
+      const auto* principal = callers_of(source, config_);
+      if (!principal || principal->from == http::Principal::From::none) continue;
+      if (std::find(from.begin(), from.end(), source.name) != from.end()) return principal->header;
     }
     return std::nullopt;
   }

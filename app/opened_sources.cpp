@@ -12,7 +12,17 @@ Result<OpenedSources> OpenedSources::open(const Config& config) {
         {std::string(options.tls ? "https://" : "http://") + (six ? "[" + options.address + "]" : options.address),
          std::move(*listener)});
   }
+  std::vector<std::vector<Source*>> guarded;
+  for (const auto& gateway : config.gateways) {
+    auto added = opened.listeners_[gateway.listener].listener->add(gateway.gateway);
+    if (!added) return std::move(added).error();
+    guarded.push_back(*std::move(added));
+  }
   for (const auto& source : config.sources) {
+    if (const auto* route = std::get_if<GatewaySource>(&source.kind)) {
+      opened.all_.push_back(guarded[route->gateway][route->route]);
+      continue;
+    }
     if (const auto* options = std::get_if<file::Options>(&source.kind)) {
       auto file = file::open(*options);
       if (!file) return std::move(file).error();

@@ -111,6 +111,14 @@ Loaded only(ErrorCode code, const YAML::Mark& mark, std::string message) {
 
 }  // namespace
 
+const http::Principal* callers_of(const SourceConfig& source, const Config& config) {
+  if (const auto* guarded = std::get_if<GatewaySource>(&source.kind))
+    return &config.gateways[guarded->gateway].gateway.routes[guarded->route].principal;
+  const auto* http = std::get_if<HttpSource>(&source.kind);
+  const auto* requests = http ? std::get_if<http::Requests>(&http->kind) : nullptr;
+  return requests ? &requests->principal : nullptr;
+}
+
 Environment process_environment() {
   return [](const std::string& name) -> std::optional<std::string> {
     const char* value = std::getenv(name.c_str());

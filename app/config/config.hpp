@@ -29,9 +29,22 @@ struct HttpSource {
   std::variant<http::Webhook, http::Requests> kind;
 };
 
+/// A gateway on a listener. Its guarded routes are sources of their own, and `from` takes them by its name.
+struct GatewayConfig {
+  std::string name;
+  std::size_t listener;
+  http::Gateway gateway;
+};
+
+/// A guarded route of a gateway.
+struct GatewaySource {
+  std::size_t gateway;  ///< its number in Config::gateways
+  std::size_t route;    ///< its number there
+};
+
 struct SourceConfig {
   std::string name;
-  std::variant<HttpSource, file::Options> kind;
+  std::variant<HttpSource, GatewaySource, file::Options> kind;
 };
 
 struct HandlerConfig {
@@ -56,6 +69,7 @@ struct Config {
   std::string file;
   StoreConfig store;
   std::vector<http::Options> listeners{};
+  std::vector<GatewayConfig> gateways{};
   std::vector<SourceConfig> sources{};
   std::vector<HandlerConfig> handlers{};
   std::optional<AdminConfig> admin{};
@@ -78,6 +92,9 @@ struct Loaded {
 Loaded load_config(const std::string& file, const Environment& environment);
 /// The same for a text; `file` is its name in messages.
 Loaded read_config(const std::string& text, const std::string& file, const Environment& environment);
+
+/// Where a source's callers come from; null where its messages have no callers. Callers bring an Idempotency-Key.
+const http::Principal* callers_of(const SourceConfig& source, const Config& config);
 
 /// The SQL that the store speaks.
 SqlDialect dialect_of(const StoreConfig& store);

@@ -85,6 +85,7 @@ class HandlerReader {
   void read_from(Fields& fields) {
     std::vector<std::string> names;
     for (const auto& source : config_.sources) names.push_back(source.name);
+    for (const auto& gateway : config_.gateways) names.push_back(gateway.name);
     const auto place = fields.require("from", "the name of a source, or a list");
     if (!place) return;
     for (const auto& item : reading_.one_or_many(*place)) {
@@ -94,8 +95,17 @@ class HandlerReader {
         reading_.mistake(ErrorCode::config_unknown_name, item,
                          "there is no source \"" + *name + "\"" + suggestion(*name, names));
       }
-      handler_.options.from.push_back(*name);
+      if (!take_gateway(*name)) handler_.options.from.push_back(*name);
     }
+  }
+
+  /// A gateway's name stands for all its routes. False where it is no gateway's.
+  bool take_gateway(const std::string& name) {
+    const auto gateway = std::find_if(config_.gateways.begin(), config_.gateways.end(),
+                                      [&](const GatewayConfig& one) { return one.name == name; });
+    if (gateway == config_.gateways.end()) return false;
+    for (const auto& route : gateway->gateway.routes) handler_.options.from.push_back(route.name);
+    return true;
   }
 
   void read_when(Fields& fields) {
@@ -119,8 +129,7 @@ class HandlerReader {
     return !handler_.options.from.empty() &&
            std::all_of(handler_.options.from.begin(), handler_.options.from.end(), [&](const std::string& name) {
              return std::any_of(config_.sources.begin(), config_.sources.end(), [&](const SourceConfig& source) {
-               const auto* http = std::get_if<HttpSource>(&source.kind);
-               return source.name == name && http && std::holds_alternative<http::Requests>(http->kind);
+               return source.name == name && callers_of(source, config_);
              });
            });
   }
@@ -164,13 +173,12 @@ class HandlerReader {
   }
 
   /// Why a source's messages never have an id of the transport; nothing where they have.
-  static std::optional<std::string_view> why_no_transport_id(const SourceConfig& source) {
+  std::optional<std::string_view> why_no_transport_id(const SourceConfig& source) const {
     using Scheme = http::Verification::Scheme;
+    if (callers_of(source, config_)) return "requests bring an Idempotency-Key instead";
     const auto* http = std::get_if<HttpSource>(&source.kind);
     if (!http) return std::nullopt;
-    const auto* webhook = std::get_if<http::Webhook>(&http->kind);
-    if (!webhook) return "requests bring an Idempotency-Key instead";
-    const auto scheme = webhook->verify.scheme;
+    const auto scheme = std::get<http::Webhook>(http->kind).verify.scheme;
     if (scheme == Scheme::github || scheme == Scheme::shopify || scheme == Scheme::standard_webhooks)
       return std::nullopt;
     return "of the webhooks only github, shopify and standard-webhooks send one";

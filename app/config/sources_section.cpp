@@ -2,9 +2,9 @@
 //   stripe: { http: { listen: 127.0.0.1:8080, path: /hooks, verify: { stripe: { secrets: [ "${SECRET}" ] } } } }
 //   orders: { http: { listen: 127.0.0.1:8080, path: /orders, requests: { principal: { header: X-Customer } } } }
 //   backlog: { file: events.jsonl.gz }
-#include <charconv>
-#include <map>
-
+//   api: { gateway: …, routes: … }   see gateway_section.hpp
+#include "config/gateway_section.hpp"
+#include "config/listeners.hpp"
 #include "config/sections.hpp"
 
 namespace semel::app {
@@ -12,26 +12,27 @@ namespace {
 
 using Scheme = http::Verification::Scheme;
 
-constexpr std::string_view principal_why =
-    "say on whose behalf a caller asks: { header: Name } that a trusted proxy sets, credential, or none for a single "
-    "tenant; one tenant must never get another's answer";
-
 /// Reads the sources of one file; listeners are shared by address.
 class SourceReader {
  public:
-  SourceReader(Reading& reading, Config& config) : reading_(reading), config_(config) {}
+  SourceReader(Reading& reading, Config& config) : reading_(reading), config_(config), listeners_(reading, config) {}
 
   void read(const std::string& name, const Place& place) {
     Fields fields(reading_, place);
     if (!fields) return;
+    if (std::any_of(config_.sources.begin(), config_.sources.end(), [&](const auto& one) { return one.name == name; }))
+      reading_.mistake(ErrorCode::config_bad_value, place, "a gateway's route has the name \"" + name + "\" already");
     const auto http = fields.take("http");
+    const auto gateway = fields.take("gateway");
     const auto file = fields.take("file");
-    if (http && file) reading_.mistake(ErrorCode::config_bad_value, place, "is either \"http\" or \"file\", not both");
+    if (int(http.has_value()) + int(gateway.has_value()) + int(file.has_value()) > 1)
+      reading_.mistake(ErrorCode::config_bad_value, place, "is one of \"http\", \"gateway\" and \"file\", not several");
     if (http) read_http(name, *http);
+    if (gateway) read_gateway(reading_, config_, listeners_, name, *gateway, fields);
     if (file) read_file(name, *file);
     fields.finish();
-    if (!http && !file && !place.node["http"] && !place.node["file"]) {
-      reading_.mistake(ErrorCode::config_missing_field, place, "needs \"http\" or \"file\"");
+    if (!http && !gateway && !file && !place.node["http"] && !place.node["gateway"] && !place.node["file"]) {
+      reading_.mistake(ErrorCode::config_missing_field, place, "needs \"http\", \"gateway\" or \"file\"");
     }
   }
 
@@ -62,8 +63,8 @@ class SourceReader {
     const auto listen = fields.require("listen", "an address and a port, such as 127.0.0.1:8080");
     const auto path = read_path(fields);
     const auto address = listen ? read_address(reading_, *listen) : std::nullopt;
-    const auto listener = listener_for(name, address);
-    read_listener(fields, name, listener);
+    const auto listener = listeners_.listener_for(name + ".http", address);
+    listeners_.read_settings(fields, name + ".http", listener);
     const auto verify = fields.take("verify");
     const auto requests = fields.take("requests");
     if (verify && requests) {
@@ -92,87 +93,9 @@ class SourceReader {
     return *path;
   }
 
-  std::size_t listener_for(const std::string& name, const std::optional<ListenAddress>& address) {
-    for (std::size_t i = 0; address && i < config_.listeners.size(); ++i) {
-      // Port 0 is a free port: each a different one.
-      const auto& known = config_.listeners[i];
-      if (address->port != 0 && known.address == address->host && known.port == address->port) return i;
-    }
-    http::Options options;
-    if (address) options.address = address->host;
-    if (address) options.port = address->port;
-    config_.listeners.push_back(std::move(options));
-    owners_[config_.listeners.size() - 1] = name;
-    return config_.listeners.size() - 1;
-  }
-
-  void read_listener(Fields& fields, const std::string& name, std::size_t listener) {
-    const auto tls = fields.take("tls");
-    const auto limits = fields.take("limits");
-    if (owners_[listener] != name) {
-      for (const auto& place : {tls, limits}) {
-        if (!place) continue;
-        reading_.mistake(ErrorCode::config_bad_value, *place,
-                         "belongs to the address: write it once, at sources." + owners_[listener] + ".http");
-      }
-      return;
-    }
-    if (tls) read_tls(*tls, config_.listeners[listener]);
-    if (limits) read_limits(*limits, config_.listeners[listener]);
-  }
-
-  void read_tls(const Place& place, http::Options& options) {
-    Fields fields(reading_, place);
-    if (!fields) return;
-    http::Tls tls;
-    if (const auto file = fields.require("certificate", "a PEM file with the chain")) {
-      tls.certificate_file = reading_.text(*file).value_or("");
-    }
-    if (const auto file = fields.require("key", "a PEM file")) tls.key_file = reading_.text(*file).value_or("");
-    fields.finish();
-    options.tls = std::move(tls);
-  }
-
-  void read_limits(const Place& place, http::Options& options) {
-    Fields fields(reading_, place);
-    if (!fields) return;
-    const auto bytes = [&](const std::string& name, std::size_t& target) {
-      if (const auto field = fields.take(name)) target = reading_.size(*field).value_or(target);
-    };
-    const auto count = [&](const std::string& name, std::size_t& target) {
-      const auto field = fields.take(name);
-      const auto number = field ? reading_.integer(*field, 1, 1'000'000) : std::nullopt;
-      if (number) target = static_cast<std::size_t>(*number);
-    };
-    const auto seconds = [&](const std::string& name, std::chrono::seconds& target) {
-      const auto field = fields.take(name);
-      const auto value = field ? reading_.duration(*field, std::chrono::seconds(1)) : std::nullopt;
-      if (value) target = std::chrono::duration_cast<std::chrono::seconds>(*value);
-    };
-    bytes("header_bytes", options.header_bytes_max);
-    bytes("body_bytes", options.body_bytes_max);
-    seconds("receive_timeout", options.receive_timeout);
-    seconds("idle_timeout", options.idle_timeout);
-    seconds("answer_deadline", options.answer_deadline);
-    count("connections", options.connections_max);
-    count("queued", options.queued_max);
-    fields.finish();
-  }
-
   http::Principal read_requests(const Place& place) {
     Fields fields(reading_, place);
-    const auto field = fields.require("principal", principal_why);
-    http::Principal principal{.from = http::Principal::From::none, .header = {}};
-    if (field && field->node.IsMap()) {
-      Fields inside(reading_, *field);
-      principal.from = http::Principal::From::header;
-      if (const auto header = inside.require("header")) principal.header = reading_.text(*header).value_or("");
-      inside.finish();
-    } else if (field) {
-      const auto from = reading_.choice<http::Principal::From>(
-          *field, {{"none", http::Principal::From::none}, {"credential", http::Principal::From::credential_digest}});
-      if (from) principal.from = *from;
-    }
+    const auto principal = read_principal(reading_, fields);
     if (fields) fields.finish();
     return principal;
   }
@@ -251,30 +174,10 @@ class SourceReader {
 
   Reading& reading_;
   Config& config_;
-  std::map<std::size_t, std::string> owners_;  ///< which source wrote a listener's settings
+  Listeners listeners_;
 };
 
 }  // namespace
-
-std::optional<ListenAddress> read_address(Reading& reading, const Place& place) {
-  const auto text = reading.text(place);
-  if (!text) return std::nullopt;
-  const auto colon = text->rfind(':');
-  if (colon != std::string::npos && colon > 0) {
-    auto host = text->substr(0, colon);
-    const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-    if (bracketed) host = host.substr(1, host.size() - 2);
-    unsigned short port = 0;
-    const auto* end = text->data() + text->size();
-    const auto [rest, error] = std::from_chars(text->data() + colon + 1, end, port);
-    const bool number = error == std::errc() && rest == end;
-    if (number && (bracketed || host.find(':') == std::string::npos)) return ListenAddress{std::move(host), port};
-  }
-  reading.mistake(
-      ErrorCode::config_bad_value, place,
-      "must be an address and a port, such as 127.0.0.1:8080 or [::1]:8080, not \"" + place.node.Scalar() + "\"");
-  return std::nullopt;
-}
 
 void read_sources(Reading& reading, const Place& place, Config& config) {
   Fields fields(reading, place);
