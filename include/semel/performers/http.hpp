@@ -134,8 +134,9 @@ struct ProviderProfile {
   ///   any other 4xx                               failed
   ///   anything else                               unknown
   std::vector<AnswerRule> rules{};
+  /// Of an answer to a call that has succeeded. What it holds of what was asked is compared: a repeat may be answered
+  /// with the current state of what was made, or with something else altogether.
   Shape answer{};
-  bool compare_answers = false;  ///< a repeat is answered with the current state: compared on every 2xx
   std::optional<Lookup> by_reference{};
   std::optional<Lookup> by_id{};
   std::string notes{};  ///< for operators: what else the provider offers where nobody knows

@@ -158,7 +158,6 @@ CallReport with_object(const ProviderProfile& profile, const Asked& asked, const
   const auto* object = select_first(body, profile.answer.object);
   if (!object) return report;
   report.outcome.reference = text_of(select_first(*object, profile.answer.id)).value_or("");
-  if (!profile.compare_answers) return report;
   if (const auto differs = difference(profile.answer, asked, *object, false); !differs.empty()) {
     report.verdict = CallVerdict::mismatch;
     report.outcome.detail = "what the provider has differs from what was asked in " + differs;

@@ -125,10 +125,9 @@ TEST(JudgeAnswer, ConflictsAskForWhatIsThere) {
   EXPECT_EQ(judge(profile, answer(500)).report.verdict, CallVerdict::unknown);
 }
 
-TEST(JudgeAnswer, ComparesWhatItMadeWithWhatWasAskedWhereAnAnswerIsTheCurrentState) {
+TEST(JudgeAnswer, ComparesWhatWasMadeWithWhatWasAsked) {
   ProviderProfile profile{
-      .answer = {.reference = "/order", .compared = {{Comparison::As::decimal, "/amount", "/amount"}}},
-      .compare_answers = true};
+      .answer = {.reference = "/order", .compared = {{Comparison::As::decimal, "/amount", "/amount"}}}};
   const std::string request = R"({"amount": "10.00"})";
   const auto judged = [&](std::string body) {
     return judge(profile, answer(200, std::move(body)), request, "o1").report;
@@ -141,7 +140,7 @@ TEST(JudgeAnswer, ComparesWhatItMadeWithWhatWasAskedWhereAnAnswerIsTheCurrentSta
   EXPECT_THAT(other.outcome.detail, HasSubstr("/amount"));
   EXPECT_THAT(other.outcome.detail, Not(HasSubstr("11"))) << "values are the message's";
   EXPECT_EQ(judged(R"({"order": "o2"})").verdict, CallVerdict::mismatch);
-  profile.compare_answers = false;
+  profile.answer.compared.clear();
   EXPECT_EQ(judged(R"({"id": "7", "amount": 11})").verdict, CallVerdict::succeeded);
 }
 

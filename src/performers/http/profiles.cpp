@@ -141,7 +141,6 @@ ProviderProfile paypal(std::string name, std::chrono::seconds lifetime, std::chr
       .status = "/status",
       .reference = "/invoice_id",
       .compared = money("/amount/value", "/amount/value", "/amount/currency_code", "/amount/currency_code")};
-  profile.compare_answers = true;
   Shape listed{.object = "/transaction_info",
                .id = "/transaction_id",
                .status = "/transaction_status",
@@ -314,7 +313,6 @@ ProviderProfile braintree() {
   });
   profile.answer = transaction;
   profile.answer.object = "/data/*/transaction";
-  profile.compare_answers = true;
   transaction.object = "/node";
   profile.by_reference = Lookup{
       .method = "POST",
