@@ -34,6 +34,7 @@ struct WorkLog {
   std::vector<Intention> intentions{};      ///< in the order asked
   std::vector<Publication> publications{};  ///< in the order asked
   std::optional<Compensation> compensation{};
+  bool forget = false;
 };
 
 /// A handler's hand on its transaction. `S` is the store's session type. Errors are thrown as Failure, which the
@@ -128,6 +129,10 @@ class SettleWork : public Work<S> {
 
   /// How the effect that has just succeeded is undone, should a later step of its chain fail for good.
   void compensate_with(Compensation compensation) { this->log().compensation = std::move(compensation); }
+
+  /// Lets go of the message's record together with this answer: the same message may come again and is then fresh. Only
+  /// where it is certain that no outside effect of the message has happened.
+  void forget() { this->log().forget = true; }
 };
 
 /// A batch handler's hand on its transaction: one set-based write for all fresh messages.

@@ -86,6 +86,7 @@ Result<void> Booking::judge_anew(Entry& entry) {
   const auto& now = **found;
   const auto reported = protocol::after_report({now.status, attempt, entry.looked_up, *entry.report, now.outcome},
                                                entry.effect->options, protocol::ages_of(now));
+  if (reported.effect != protocol::Reported::Effect::applied) entry.event->evidence = entry.outcome;
   if (reported.effect == protocol::Reported::Effect::evidence) {
     entry.event->kind = "late";
     return session_.ledger().note(now.id, *entry.event);
@@ -97,7 +98,11 @@ Result<void> Booking::judge_anew(Entry& entry) {
   entry.lease.reset();
   entry.settles = applies && !is_open(entry.to.state);
   if (entry.settles) entry.to.settled = true;
-  if (!applies) entry.outcome.reset();
+  if (!applies) {
+    entry.outcome.reset();
+  } else if (!is_open(entry.to.state) && !entry.outcome) {
+    entry.outcome = entry.event->evidence;
+  }
   auto again = change_of(entry);
   // A started intent stays in the hands of whoever has it.
   if (entry.to.state == IntentState::started) again.lease = entry.effect->options.lease;
@@ -124,11 +129,13 @@ Result<void> Booking::settle_one(std::size_t number) {
     const auto delivery = delivery_of(entry.intent);
     const auto document = Document::parse(delivery.body);
     const Message message(delivery, document ? &*document : nullptr, entry.intent.record.key);
-    const auto outcome = entry.outcome ? *entry.outcome : entry.intent.outcome.value_or(CallOutcome{});
+    // As it came, where it has just come: what is stored of it has no cookies, and a bounded body.
+    const auto outcome = entry.report ? entry.report->outcome : entry.intent.outcome.value_or(CallOutcome{});
     const Settled settled(message, entry.intent, outcome);
     WorkLog log;
     auto done = guarded([&] { entry.answer = entry.effect->settle(settled, session_, log); });
     if (!done) return done;
+    entry.forgets = log.forget;
     const Origin origin{.record = entry.intent.record, .message = entry.intent.message, .parent = &entry.intent};
     if (auto written = write_out(log, origin, outside_, wanted_); !written) return written;
     if (log.compensation)
@@ -198,6 +205,7 @@ Result<void> Booking::refresh() {
     const auto* options = handler_of(entry.intent);
     auto& update = updates.try_emplace(entry.intent.record, RecordUpdate{.id = entry.intent.record}).first->second;
     update.retention = options ? options->retention : retention_of_unknown_handlers;
+    if (entry.forgets) update.retention = std::chrono::seconds(0);
     if (entry.answer) update.answer = options ? answer_to_keep(*options, *entry.answer) : entry.answer;
   }
   if (updates.empty()) return {};

@@ -34,6 +34,7 @@ struct Entry {
   // What the transaction made of it.
   bool applied = false;
   std::optional<Answer> answer{};  ///< the settle step's
+  bool forgets = false;            ///< the settle step lets go of the record
 };
 
 /// What a booking came to. Without `error` it committed.

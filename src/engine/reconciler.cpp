@@ -12,6 +12,17 @@ Entry entry_of(const Intent& intent, const Effect& effect) {
   return {.intent = intent, .effect = &effect, .to = intent.status, .failures = intent.failures};
 }
 
+/// What is kept of an outcome, by the rules of stored answers.
+CallOutcome kept_outcome(CallOutcome outcome) {
+  outcome.answer.headers = replayable_headers(outcome.answer.headers);
+  if (outcome.answer.body.size() > Answer::body_size_max) {
+    outcome.answer.body.clear();
+    outcome.detail +=
+        outcome.detail.empty() ? "the body was too long to be kept" : "; the body was too long to be kept";
+  }
+  return outcome;
+}
+
 IntentEvent event_of(std::string kind, int attempt, const std::string& process, std::string detail = {}) {
   return {.kind = std::move(kind), .attempt = attempt, .by = process, .detail = std::move(detail)};
 }
@@ -51,6 +62,7 @@ Plan ask_an_operator(Entry entry, const std::string& process) {
 Plan give_up(Entry entry, const std::string& process) {
   finish(entry, IntentState::failed);
   entry.outcome = CallOutcome{.answer = {.status = 504}, .detail = "tried for long enough; it did not happen"};
+  entry.intent.outcome = entry.outcome;
   entry.event = event_of("given_up", entry.to.attempt, process, entry.outcome->detail);
   return {std::move(entry)};
 }
@@ -99,7 +111,7 @@ Entry entry_for_report(const Intent& intent, const Effect& effect, const CallRep
   if (!is_open(entry.to.state)) {
     finish(entry, entry.to.state);
     entry.failures = 0;
-    entry.outcome = report.outcome;
+    entry.outcome = kept_outcome(report.outcome);
   } else if (entry.to.state == IntentState::pending) {
     ++entry.failures;
     entry.due_in = std::max(backoff, report.retry_after.value_or(std::chrono::milliseconds(0)));
@@ -108,7 +120,8 @@ Entry entry_for_report(const Intent& intent, const Effect& effect, const CallRep
   }
   entry.event =
       event_of(std::string(call_verdict_name(report.verdict)), intent.status.attempt, process, report.outcome.detail);
-  entry.event->evidence = report.outcome;
+  // An outcome is kept with the intent; here it would be kept twice.
+  if (!entry.outcome) entry.event->evidence = kept_outcome(report.outcome);
   return entry;
 }
 

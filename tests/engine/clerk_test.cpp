@@ -488,6 +488,52 @@ TEST_F(SagaStand, AFirstStepThatFailsUndoesNothing) {
   EXPECT_EQ(performer_.begun.size(), 1u);
 }
 
+TEST_F(ClerkStand, AKeyWhoseSettleStepLetsGoOfItIsFreshAgain) {
+  know(effect(Kind::neither), [](const Settled& settled, SettleWork<SqlSession>& work) -> std::optional<Answer> {
+    if (!settled.succeeded()) work.forget();
+    return Answer{.status = settled.succeeded() ? 201 : 401};
+  });
+  handle_charges();
+  pay_order(Sender::caller);
+  turn();
+  performer_.report_last(CallVerdict::refused);
+  turn();
+  EXPECT_EQ(script_.verdicts[0], "done 401");
+  pay_order(Sender::caller);
+  turn();
+  ASSERT_EQ(performer_.begun.size(), 2u);
+  performer_.report_last(CallVerdict::succeeded);
+  turn();
+  EXPECT_EQ(script_.verdicts[1], "done 201");
+  pay_order(Sender::caller);
+  turn();
+  EXPECT_EQ(script_.verdicts[2], "replay 201");
+  EXPECT_EQ(performer_.begun.size(), 2u);
+}
+
+TEST_F(ClerkStand, AStoredOutcomeHoldsNoCookiesAndWhoWaitsGetsThem) {
+  know(effect(Kind::neither), [](const Settled& settled, SettleWork<SqlSession>&) -> std::optional<Answer> {
+    return settled.outcome().answer;
+  });
+  handle_charges();
+  pay_order(Sender::caller);
+  turn();
+  performer_.report(0, {.verdict = CallVerdict::succeeded,
+                        .outcome = {.answer = {.status = 201,
+                                               .headers = {{"Location", "/charges/1"}, {"Set-Cookie", "s=1"}},
+                                               .body = "ok"}}});
+  turn();
+  EXPECT_EQ(script_.verdicts[0], "done 201 Location Set-Cookie ok");
+  EXPECT_FALSE(intents().at(0).outcome->answer.headers.find("set-cookie"));
+  for (const auto& event : store_->intent_history(intents().at(0).id).value()) {
+    const auto evidence = event.evidence.value_or(CallOutcome{});
+    EXPECT_FALSE(evidence.answer.headers.find("set-cookie"));
+  }
+  pay_order(Sender::caller);
+  turn();
+  EXPECT_EQ(script_.verdicts[1], "replay 201 Location ok");
+}
+
 TEST_F(ClerkStand, SeveralIntentsOfOneMessageAreAllSettledBeforeTheAnswer) {
   know(effect(Kind::idempotent), row_and_answer());
   handle(pay(), [](const Message&, Work& work) {
