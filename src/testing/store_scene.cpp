@@ -106,4 +106,42 @@ Result<void> apply_blindly(SqlSession& session, const std::string& effect, const
   return done;
 }
 
+Record open_record_of(std::string key) {
+  auto record = record_of(std::move(key));
+  record.state = RecordState::in_progress;
+  return record;
+}
+
+Intent intent_of(const std::string& key, int ordinal) {
+  const auto record = id_of(key);
+  Intent intent{.id = derive_intent_id(record, std::nullopt, ordinal), .record = record, .effect = "charge"};
+  intent.step = ordinal;
+  return intent;
+}
+
+OutboxMessage message_of(const std::string& key, int ordinal) {
+  const auto record = id_of(key);
+  return {.id = derive_publication_id(record, "", ordinal),
+          .record = record,
+          .publication = {.to = "mails", .body = key + "-" + std::to_string(ordinal)}};
+}
+
+IntentChange change_of(const Intent& intent, IntentStatus to) {
+  return {
+      .id = intent.id, .expected_attempt = intent.status.attempt, .expected_states = {intent.status.state}, .to = to};
+}
+
+bool change(Session& session, const IntentChange& change) {
+  const auto applied = must(session.ledger().change({&change, 1}), "change");
+  require(applied.size() == 1, "change gave another number of answers than it got changes");
+  return applied.front();
+}
+
+std::optional<RecordState> refresh(Session& session, const std::string& key) {
+  const RecordUpdate update{.id = id_of(key), .retention = std::chrono::hours(1)};
+  const auto states = must(session.ledger().refresh({&update, 1}), "refresh");
+  require(states.size() == 1, "refresh gave another number of answers than it got updates");
+  return states.front();
+}
+
 }  // namespace semel::testing

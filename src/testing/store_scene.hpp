@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace semel::testing {
@@ -72,10 +73,40 @@ Result<void> record_now(Session& session, const Record& record);
 /// decides. Rolled back on error.
 Result<void> apply_blindly(SqlSession& session, const std::string& effect, const Record& record);
 
+/// What `use(session)` gives, in a transaction that is committed then.
+template <class Use>
+auto in_one_go(Session& session, Use use) {
+  begin(session);
+  if constexpr (std::is_void_v<decltype(use(session))>) {
+    use(session);
+    commit(session);
+  } else {
+    auto result = use(session);
+    commit(session);
+    return result;
+  }
+}
+
+/// A record that waits for its intents.
+Record open_record_of(std::string key);
+/// An intent of that record, pending, with the effect "charge".
+Intent intent_of(const std::string& key, int ordinal = 1);
+/// A publication of that record to the target "mails", in no order.
+OutboxMessage message_of(const std::string& key, int ordinal = 1);
+
+/// A change that expects `intent` as it is.
+IntentChange change_of(const Intent& intent, IntentStatus to);
+/// Changes one intent inside the transaction; whether it applied.
+bool change(Session& session, const IntentChange& change);
+std::optional<RecordState> refresh(Session& session, const std::string& key);
+
 std::span<const Promise> transaction_promises();
 std::span<const Promise> claim_promises();
 std::span<const Promise> record_promises();
 std::span<const Promise> dead_letter_promises();
 std::span<const Promise> operator_promises();
+std::span<const Promise> ledger_promises();
+std::span<const Promise> outbox_promises();
+std::span<const Promise> queue_promises();
 
 }  // namespace semel::testing
