@@ -1,7 +1,5 @@
 // The store contract, promise by promise, on a live PostgreSQL: directly with prepared statements, and through a
 // PgBouncer that pools transactions, without.
-#include <atomic>
-
 #include "stores/postgres/live_server.hpp"
 #include "testing/store_conformance_gtest.hpp"
 
@@ -18,15 +16,29 @@ std::string pooler_port() {
   return part_of(uri, "port");
 }
 
+/// One database for all tests of this process, which leave nothing in it: to make and drop one each takes longer than
+/// most of them.
+class SharedDatabase {
+ public:
+  static const std::string& name() {
+    static const SharedDatabase shared;
+    return shared.name_;
+  }
+
+ private:
+  SharedDatabase() : name_("conformance_" + std::to_string(getpid())) { Bystander().run("CREATE DATABASE " + name_); }
+  ~SharedDatabase() { Bystander().run("DROP DATABASE " + name_ + " WITH (FORCE)"); }
+  std::string name_;
+};
+
 class LiveDatabase final : public testing::TestDatabase {
  public:
   /// `pooler_port` is empty for the server itself.
-  explicit LiveDatabase(std::string pooler_port) : pooler_port_(std::move(pooler_port)) {
-    static std::atomic<int> number{0};
-    name_ = "conformance_" + std::to_string(getpid()) + "_" + std::to_string(++number);
-    server_.run("CREATE DATABASE " + name_);
+  explicit LiveDatabase(std::string pooler_port) : pooler_port_(std::move(pooler_port)) {}
+  ~LiveDatabase() override {
+    Bystander(live_server_at(live_server_part("port"), name_))
+        .run("DROP SCHEMA IF EXISTS semel CASCADE; DROP SCHEMA public CASCADE; CREATE SCHEMA public");
   }
-  ~LiveDatabase() override { server_.run("DROP DATABASE " + name_ + " WITH (FORCE)"); }
 
   std::unique_ptr<semel::Store> open() override {
     auto usual = options(pooler_port_.empty() ? live_server_part("port") : pooler_port_);
@@ -45,8 +57,8 @@ class LiveDatabase final : public testing::TestDatabase {
 
   bool cut_connections() override {
     constexpr auto wait_ms = "10000";
-    server_.run("SELECT count(pg_terminate_backend(pid, " + std::string(wait_ms) +
-                ")) FROM pg_stat_activity WHERE datname = '" + name_ + "'");
+    Bystander().run("SELECT count(pg_terminate_backend(pid, " + std::string(wait_ms) +
+                    ")) FROM pg_stat_activity WHERE datname = '" + name_ + "'");
     return true;
   }
 
@@ -59,8 +71,7 @@ class LiveDatabase final : public testing::TestDatabase {
   }
 
   std::string pooler_port_;
-  Bystander server_;
-  std::string name_;
+  std::string name_ = SharedDatabase::name();
 };
 
 SEMEL_STORE_CONFORMANCE(Postgres, [] { return StoreUnderTest{[] { return std::make_unique<LiveDatabase>(""); }}; });
