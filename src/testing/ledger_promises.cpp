@@ -685,6 +685,7 @@ std::vector<std::string> all_pages(Store& store, IntentQuery query) {
     const auto page = ids_of(must(store.intents(query), "intents"));
     require(page.size() <= query.count_max, "a page is longer than it was asked for");
     ids.insert(ids.end(), page.begin(), page.end());
+    require(ids.size() <= many, "pages have no end");
     if (page.size() < query.count_max) return ids;
     query.after_id = page.back();
   }
