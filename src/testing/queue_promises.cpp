@@ -133,7 +133,7 @@ void gives_each_to_one_of_many(const StoreUnderTest& store) {
       const auto taken = process->take_queued("mails", 3, 1h);
       if (!taken && taken.error().remedy == Remedy::retry_later) continue;
       const auto batch = bodies(must(taken, "take_queued"));
-      if (batch.empty()) return mine;
+      if (batch.empty() || mine.size() > many) return mine;
       mine.insert(mine.end(), batch.begin(), batch.end());
     }
   };
