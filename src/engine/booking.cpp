@@ -56,7 +56,8 @@ Booked Booking::run() {
   }
   Booked booked;
   for (std::size_t i = 0; i < wanted_.intents.size(); ++i)
-    booked.intended.push_back({std::move(wanted_.intents[i]), std::move(wanted_.credentials[i])});
+    booked.intended.push_back(
+        {.intent = std::move(wanted_.intents[i]), .credentials = std::move(wanted_.credentials[i])});
   booked.published = !wanted_.messages.empty();
   booked.records = std::move(records_);
   return booked;

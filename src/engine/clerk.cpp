@@ -49,6 +49,7 @@ Turn Clerk::turn() {
   const auto now = options_.clock->now();
   collect();
   take_over();
+  drop_late();
   if (store_away_until_ && now < *store_away_until_) return {.wake_at = store_away_until_};
   store_away_until_.reset();
   if (ending_ == Ending::stop) drop_ready();
@@ -119,18 +120,30 @@ void Clerk::adopt(HandedOver handed_over) {
             .effect = effect,
             .stage = started ? Item::Stage::ready : Item::Stage::to_start,
             .known_at = now,
+            .leased_until = handed_over.since + effect->options.lease,
             .renew_at = now + effect->options.lease / 3};
   items_.insert_or_assign(id, std::move(item));
 }
 
-/// Those that were started and not called: known to have called nobody.
+/// Known to have called nobody.
+void Clerk::not_called(Item& item, const char* why) {
+  item.report = {.verdict = item.looks_up ? CallVerdict::unknown : CallVerdict::not_done};
+  item.report.outcome.detail = why;
+  item.stage = Item::Stage::reported;
+}
+
+/// This process stood still between the start and the call: the intent may be somebody else's by now, and a call that
+/// went out all the same could be the second one.
+void Clerk::drop_late() {
+  const auto now = options_.clock->now();
+  for (auto& [id, item] : items_)
+    if (item.stage == Item::Stage::ready && now >= item.leased_until)
+      not_called(item, "the lease ran out before the call");
+}
+
 void Clerk::drop_ready() {
-  for (auto& [id, item] : items_) {
-    if (item.stage != Item::Stage::ready) continue;
-    item.report = {.verdict = item.looks_up ? CallVerdict::unknown : CallVerdict::not_done};
-    item.report.outcome.detail = "the process stopped before the call";
-    item.stage = Item::Stage::reported;
-  }
+  for (auto& [id, item] : items_)
+    if (item.stage == Item::Stage::ready) not_called(item, "the process stopped before the call");
   std::erase_if(items_, [](const auto& entry) { return entry.second.stage == Item::Stage::to_start; });
 }
 
@@ -257,6 +270,7 @@ Result<void> Clerk::renew() {
     for (std::size_t i = 0; i < attempts.size(); ++i) {
       auto& item = items_.at(attempts[i].first.hex);
       item.lease_lost = !(*renewed)[i];
+      item.leased_until = written_at_ + lease;
       item.renew_at = now + lease / 3;
     }
   }
@@ -268,6 +282,7 @@ Result<void> Clerk::renew() {
 void Clerk::write() {
   taken_.clear();
   taken_calls_.clear();
+  written_at_ = options_.clock->now();
   auto ready = session_->begin();
   if (ready) ready = renew();
   if (ready) ready = take_due();
@@ -310,7 +325,10 @@ void Clerk::after_booking(const Booked& booked, std::vector<Entry>& entries) {
     if (answer != answers.end() && state == RecordState::completed) word.answer = answer->second;
     after_commit_.waiting_room.tell(record, std::move(word));
   }
-  for (const auto& intended : booked.intended) adopt(intended);
+  for (auto intended : booked.intended) {
+    intended.since = written_at_;
+    adopt(std::move(intended));
+  }
   if (booked.published && after_commit_.relay_bell) after_commit_.relay_bell->ring();
 }
 
@@ -341,6 +359,7 @@ void Clerk::after_entry(const Entry& entry) {
   if (auto kept = credentials_.extract(id)) item.credentials = std::move(kept.mapped()), item.fresh = true;
   if (entry.to.doubtful && !item.intent.since_doubtful) item.intent.since_doubtful = 0ms;
   item.known_at = now;
+  item.leased_until = written_at_ + entry.effect->options.lease;
   item.renew_at = now + entry.effect->options.lease / 3;
   item.stage = Item::Stage::ready;
   items_.insert_or_assign(id, std::move(item));
@@ -398,6 +417,10 @@ void Clerk::begin_calls() {
     if (item.stage != Item::Stage::ready) continue;
     auto& throttle = throttles_.at(item.effect->options.provider_name());
     const auto now = options_.clock->now();
+    if (now >= item.leased_until) {
+      note_due(0ms);  // see drop_late
+      continue;
+    }
     if (throttle.room(now) == 0 || item.effect->performer->room() == 0) {
       if (const auto wait = throttle.wait(now)) note_due(*wait);
       continue;

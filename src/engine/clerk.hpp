@@ -45,7 +45,8 @@ class Clerk {
     bool fresh = true;  ///< handed over by a lane of this process
     bool looks_up = false;
     bool lease_lost = false;
-    TimePoint known_at{};  ///< when `intent` was read or written
+    TimePoint known_at{};      ///< when `intent` was read or written
+    TimePoint leased_until{};  ///< no later than the lease in the store
     TimePoint begun_at{};
     TimePoint renew_at{};
     CallReport report{};
@@ -75,7 +76,9 @@ class Clerk {
   void begin(Item& item);
   void keep_credentials(Item& item, const Entry& entry);
   void report(const Item& item, const Entry& entry);
+  static void not_called(Item& item, const char* why);
   void drop_ready();
+  void drop_late();
 
   protocol::Ages ages_of(const Item& item) const;
   std::chrono::milliseconds backoff(const EffectOptions& effect, int failures);
@@ -105,7 +108,8 @@ class Clerk {
   static constexpr std::size_t entries_all = static_cast<std::size_t>(-1);
   std::size_t entries_max_ = entries_all;  ///< one, where a transaction failed and nobody can be told apart
 
-  TimePoint take_at_{};  ///< when the ledger is asked again
+  TimePoint written_at_{};  ///< when the transaction that is open, or was the last, began
+  TimePoint take_at_{};     ///< when the ledger is asked again
   std::optional<TimePoint> known_due_{};
   bool took_any_ = false;
   std::optional<TimePoint> store_away_until_{};

@@ -83,14 +83,14 @@ Attempt Transaction::run() {
   probe_.reached(Step::committed);
   decide_fates();
   options_.observer->batch({tasks_.size(), claimed_at - start, handled_at - claimed_at, clock_.now() - handled_at});
-  return committed();
+  return committed(start);
 }
 
-Attempt Transaction::committed() {
+Attempt Transaction::committed(std::chrono::steady_clock::time_point since) {
   Attempt attempt;
   for (auto& slot : slots_) {
     for (std::size_t i = 0; i < slot.wanted.intents.size(); ++i)
-      attempt.intended.push_back({std::move(slot.wanted.intents[i]), std::move(slot.wanted.credentials[i])});
+      attempt.intended.push_back({std::move(slot.wanted.intents[i]), std::move(slot.wanted.credentials[i]), since});
     attempt.published = attempt.published || !slot.wanted.messages.empty();
   }
   return attempt;

@@ -57,7 +57,7 @@ class Transaction {
   std::optional<Fate> fate_of(std::size_t number) const;
   std::optional<Fate> fate_of_open(const Task& task, bool first, bool ambiguous) const;
   void await(Task& task, bool first) const;
-  Attempt committed();
+  Attempt committed(std::chrono::steady_clock::time_point since);
   Fate conflict_fate(const Task& task) const;
 
   bool is_fresh(std::size_t number) const;

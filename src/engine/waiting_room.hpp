@@ -2,6 +2,7 @@
 // anything: whoever finds no word here asks the store.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -18,6 +19,7 @@ namespace semel::engine {
 struct HandedOver {
   Intent intent;
   Attributes credentials{};
+  std::chrono::steady_clock::time_point since{};  ///< its transaction began; the lease of a started one, no earlier
 };
 
 /// Intents that lanes have just committed. Thread-safe.

@@ -328,6 +328,48 @@ TEST_F(ClerkStand, AZombiesOutcomeIsEvidence) {
   EXPECT_EQ(effects(), "a:7") << "its settle step does not run";
 }
 
+/// Frozen between the committed start and the call, past the lease: whoever took it over may have made the call.
+TEST_F(ClerkStand, WhoWakesPastItsLeaseCallsNobody) {
+  know(effect(Kind::lookup), row_and_answer());
+  handle_charges();
+  pay_order();
+  clerk();
+  lane().turn();
+  EXPECT_EQ(states(), "charge started 1");
+  // Another process asks whether attempt 1 was made: the attempt is the same, and a renewal of it would succeed.
+  sql("UPDATE semel_intents SET doubtful = 1");
+  clock_.advance(15s);
+  clerk_->turn();
+  clerk_->turn();
+  EXPECT_TRUE(performer_.begun.empty());
+  EXPECT_NE(history().find("not_done 1"), std::string::npos) << history();
+}
+
+TEST_F(ClerkStand, WhoFreezesInItsOwnTurnPastItsLeaseCallsNobody) {
+  struct Freezing : Probe {
+    void reached(Step step) override {
+      if (step == Step::started && std::exchange(freezes, false)) clock->advance(15s);
+    }
+    ManualClock* clock = nullptr;
+    bool freezes = true;
+  } probe;
+  probe.clock = &clock_;
+  options_.probe = &probe;
+  know(effect(Kind::neither), row_and_answer());
+  handle_charges();
+  pay_order();
+  clerk();
+  lane().turn();
+  clerk_->turn();
+  EXPECT_FALSE(probe.freezes);
+  EXPECT_TRUE(performer_.begun.empty());
+  turn();
+  EXPECT_EQ(states(), "charge pending 1") << "it is known that nobody was called";
+  everything_is_due();
+  after(1s);
+  EXPECT_EQ(performer_.begun.size(), 1u) << "the next attempt";
+}
+
 TEST_F(ClerkStand, ASettleStepThatFailsLosesNoOutcomeAndRepeatsNoCall) {
   bool broken = true;
   know(effect(Kind::neither), [&](const Settled& settled, SettleWork<SqlSession>& work) -> std::optional<Answer> {
