@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t take_max = 64;
 constexpr auto take_interval = 1'000ms;   ///< how often the ledger is asked for what nobody here knows of
+constexpr auto dues_apart = 10ms;         ///< what is due within it is asked for at once
 constexpr std::size_t items_max = 1'000;  ///< past it, intents wait in the ledger
 constexpr auto store_away_first = 50ms;
 constexpr auto store_away_longest = 5'000ms;
@@ -70,13 +71,13 @@ void Clerk::end(Ending ending) {
 bool Clerk::finished() const {
   if (!ending_) return false;
   if (options_.clock->now() >= patience_until_ && (ending_ == Ending::stop || items_.empty())) return true;
-  return items_.empty() && (ending_ == Ending::stop || (!took_any_ && !known_due_));
+  return items_.empty() && (ending_ == Ending::stop || (!took_any_ && known_due_.empty()));
 }
 
 std::optional<Clerk::TimePoint> Clerk::next_due() const {
   auto next = ending_ == Ending::stop ? patience_until_ : take_at_;
   if (ending_) next = std::min(next, patience_until_);
-  if (known_due_) next = std::min(next, *known_due_);
+  if (!known_due_.empty()) next = std::min(next, *known_due_.begin());
   for (const auto& [id, item] : items_)
     if (!item.lease_lost && item.stage != Item::Stage::to_start) next = std::min(next, item.renew_at);
   return next;
@@ -84,7 +85,8 @@ std::optional<Clerk::TimePoint> Clerk::next_due() const {
 
 void Clerk::note_due(std::chrono::milliseconds due_in) {
   const auto at = options_.clock->now() + due_in;
-  if (!known_due_ || at < *known_due_) known_due_ = at;
+  const auto next = known_due_.lower_bound(at);
+  if (next == known_due_.end() || *next - at > dues_apart) known_due_.insert(at);
 }
 
 void Clerk::collect() {
@@ -173,9 +175,13 @@ std::chrono::milliseconds Clerk::pause_of(const Effect& effect) {
   return std::max(throttles_.at(effect.options.provider_name()).wait(options_.clock->now()).value_or(100ms), 100ms);
 }
 
+bool Clerk::takes_at(TimePoint now) const {
+  return now >= take_at_ || (!known_due_.empty() && now >= *known_due_.begin());
+}
+
 bool Clerk::something_to_write() const {
   const auto now = options_.clock->now();
-  if (ending_ != Ending::stop && (now >= take_at_ || (known_due_ && now >= *known_due_))) return true;
+  if (ending_ != Ending::stop && takes_at(now)) return true;
   return std::any_of(items_.begin(), items_.end(), [&](const auto& entry) {
     const Item& item = entry.second;
     if (item.stage == Item::Stage::reported) return true;
@@ -188,11 +194,11 @@ bool Clerk::something_to_write() const {
 Result<void> Clerk::take_due() {
   const auto now = options_.clock->now();
   if (ending_ == Ending::stop || items_.size() >= items_max) return {};
-  if (now < take_at_ && !(known_due_ && now >= *known_due_)) return {};
+  if (!takes_at(now)) return {};
   take_at_ = now + take_interval;
-  known_due_.reset();
   const auto found = session_->ledger().take(effects_, take_max);
   if (!found) return found.error();
+  known_due_.erase(known_due_.begin(), known_due_.upper_bound(now));
   took_any_ = false;
   for (const auto& intent : *found) {
     if (items_.contains(intent.id.hex)) continue;  // its call is under way here
@@ -205,7 +211,7 @@ Result<void> Clerk::take_due() {
     taken_.push_back(std::move(plan->entry));
   }
   // There may be more behind them.
-  if (found->size() == take_max) known_due_ = now;
+  if (found->size() == take_max) known_due_.insert(now);
   return {};
 }
 
@@ -342,12 +348,11 @@ void Clerk::after_entry(const Entry& entry) {
       keep_credentials(found->second, entry);
     }
     items_.erase(id);
-    if (entry.applied && (entry.to.state == IntentState::pending || !entry.to.settled)) note_due(entry.due_in);
-    return;
+    return note_open(entry);
   }
   if (!taken_calls_.contains(id) || !entry.applied) {
     items_.erase(id);
-    return;
+    return note_open(entry);
   }
   const auto now = options_.clock->now();
   Item item{.intent = entry.intent};
@@ -363,6 +368,13 @@ void Clerk::after_entry(const Entry& entry) {
   item.renew_at = now + entry.effect->options.lease / 3;
   item.stage = Item::Stage::ready;
   items_.insert_or_assign(id, std::move(item));
+}
+
+/// What is to be gone on with later: an end does not come before it where there is time.
+void Clerk::note_open(const Entry& entry) {
+  const auto& to = entry.to;
+  if (entry.applied && (to.state == IntentState::pending || (!is_open(to.state) && !to.settled)))
+    note_due(entry.due_in);
 }
 
 /// For the next attempt, which this process may make too.

@@ -60,6 +60,7 @@ class Clerk {
   bool reserve(const Effect& effect);
   std::chrono::milliseconds pause_of(const Effect& effect);
 
+  bool takes_at(TimePoint now) const;
   bool something_to_write() const;
   void write();
   void write_entries(std::vector<Entry> entries);
@@ -85,6 +86,7 @@ class Clerk {
   bool finished() const;
   std::optional<TimePoint> next_due() const;
   void note_due(std::chrono::milliseconds due_in);
+  void note_open(const Entry& entry);
   void store_failed(const Error& error);
 
   std::unique_ptr<Session> session_;
@@ -108,9 +110,9 @@ class Clerk {
   static constexpr std::size_t entries_all = static_cast<std::size_t>(-1);
   std::size_t entries_max_ = entries_all;  ///< one, where a transaction failed and nobody can be told apart
 
-  TimePoint written_at_{};  ///< when the transaction that is open, or was the last, began
-  TimePoint take_at_{};     ///< when the ledger is asked again
-  std::optional<TimePoint> known_due_{};
+  TimePoint written_at_{};           ///< when the transaction that is open, or was the last, began
+  TimePoint take_at_{};              ///< when the ledger is asked again
+  std::set<TimePoint> known_due_{};  ///< when intents that were seen here need something again
   bool took_any_ = false;
   std::optional<TimePoint> store_away_until_{};
   int store_away_count_ = 0;

@@ -620,6 +620,36 @@ TEST_F(ClerkStand, StoppingGivesBackWhatWasNotCalledAndWaitsForWhatWas) {
   EXPECT_EQ(states(), "charge succeeded 1 settled");
 }
 
+TEST_F(ClerkStand, DrainingEndsOnceEverythingThatItKnowsOfIsDoneOrPatienceIsOut) {
+  know(effect(Kind::idempotent), row_and_answer());
+  handle_charges();
+  script_.deliver(R"({"id":"a","cents":7})");
+  script_.deliver(R"({"id":"b","cents":8})");
+  turn();
+  clerk_->end(Ending::drain);
+  performer_.report(0, {.verdict = CallVerdict::not_done, .retry_after = 500ms});
+  performer_.report(1, {.verdict = CallVerdict::not_done, .retry_after = 5s});
+  EXPECT_FALSE(clerk_->turn().finished);
+  // The first one's pause is over.
+  sql("UPDATE semel_intents SET due_at = 0 WHERE number = (SELECT min(number) FROM semel_intents)");
+  clock_.advance(600ms);
+  clerk_->turn();
+  ASSERT_EQ(performer_.begun.size(), 3u);
+  performer_.report_last(CallVerdict::succeeded, "ch_1");
+  for (int i = 0; i < 3; ++i) {
+    clock_.advance(1s);
+    EXPECT_FALSE(clerk_->turn().finished) << "the second one's is not";
+  }
+  everything_is_due();
+  clock_.advance(1500ms);
+  EXPECT_FALSE(clerk_->turn().finished);
+  performer_.report_last(CallVerdict::succeeded, "ch_2");
+  clerk_->turn();
+  clock_.advance(1s);
+  EXPECT_TRUE(clerk_->turn().finished);
+  EXPECT_EQ(states(), "charge succeeded 2 settled, charge succeeded 2 settled");
+}
+
 TEST_F(ClerkStand, ACrashLeavesNothingThatIsForgotten) {
   know(effect(Kind::idempotent), row_and_answer());
   handle_charges();
