@@ -3,12 +3,20 @@
 #include <array>
 #include <future>
 #include <limits>
+#include <span>
 
+#include "base/embedded.hpp"
+#include "base/encoding.hpp"
 #include "stores/postgres/live_server.hpp"
 #include "stores/postgres/rows.hpp"
 #include "values/stored_form.hpp"
 
 namespace semel::postgres {
+
+namespace migrations {
+std::span<const EmbeddedFile> embedded_files();
+}
+
 namespace {
 
 using namespace std::string_literals;
@@ -475,6 +483,147 @@ TEST_F(PostgresStore, WorksInASchemaWhoseNameNeedsQuotes) {
   session->begin().value();
   record_one(*session, fresh(id("k"))).value();
   EXPECT_EQ(session->commit().error().code, ErrorCode::lost_race);
+}
+
+/// A schema as version 1 left it, with a record and a dead letter in it.
+class OldPostgresSchema : public LiveServer {
+ protected:
+  OldPostgresSchema() {
+    bystander_.run("CREATE SCHEMA " + quoted_identifier(options_.schema) + "; SET search_path TO " +
+                   quoted_identifier(options_.schema));
+    bystander_.run(std::string(migrations::embedded_files()[0].text));
+    bystander_.run("INSERT INTO migrations (version) VALUES (1)");
+    const auto digest = hex_encode(record_digest(id("old").scope, id("old").key).view());
+    bystander_.run("INSERT INTO records SELECT '" + digest +
+                   "', 'h', '', '\\x01' || 'old'::bytea, 'f', 2, NULL, 'src', 't', now(), now() + interval '1 h'");
+    bystander_.run(
+        "INSERT INTO dead_letters (id, reason, code, detail, handler, principal, key, fingerprint, "
+        "recorded_fingerprint, source, caller, sender_verified, transport_id, body, attributes, attempts) VALUES ('l', "
+        "'rejected', 106, '', 'h', '', 'old', '', '', 'src', false, false, 't', 'body', '\\x0100000000', 1)");
+  }
+};
+
+TEST_F(OldPostgresSchema, IsRefusedThenMigratedWithItsRows) {
+  const auto store = opened(options_);
+  const auto findings = store->check().value();
+  EXPECT_TRUE(std::ranges::any_of(findings, [](const Finding& f) { return f.code == ErrorCode::schema_missing; }));
+  EXPECT_EQ(store->migrate().value(), std::vector{2});
+  const auto old = store->find_record(id("old")).value();
+  ASSERT_TRUE(old.has_value());
+  EXPECT_EQ(old->state, RecordState::rejected);
+  EXPECT_EQ(store->dead_letter("l").value()->body, "body");
+  const auto session = session_of(*store);
+  auto open = fresh(id("new"));
+  open.state = RecordState::in_progress;
+  ASSERT_TRUE(record_in_one_go(*session, open));
+  EXPECT_EQ(store->find_record(id("new")).value()->state, RecordState::in_progress);
+  EXPECT_EQ(store->purge(10).value(), 0U);
+}
+
+/// What the comment above the table promises to other SQL clients.
+TEST_F(PostgresStore, LetsAnySqlClientTakeFromAQueue) {
+  session_->begin().value();
+  std::vector<OutboxMessage> messages;
+  for (const int ordinal : {1, 2}) {
+    messages.push_back({.id = derive_publication_id(id("k"), "", ordinal), .record = id("k")});
+    messages.back().publication = {.to = "mails", .body = std::to_string(ordinal)};
+    messages.back().queued = true;
+  }
+  session_->outbox().publish(messages).value();
+  session_->commit().value();
+  const auto take = "SELECT number FROM " + in_schema("queue") +
+                    " WHERE queue = 'mails' AND due_at <= now() ORDER BY number LIMIT 1 FOR UPDATE SKIP LOCKED";
+  bystander_.run("BEGIN");
+  const auto first = bystander_.run(take);
+  const auto taken = store_->take_queued("mails", 10, std::chrono::hours(1)).value();
+  ASSERT_EQ(taken.size(), 1U) << "a row that another transaction has locked is passed over";
+  EXPECT_EQ(taken[0].body, "2");
+  bystander_.run("DELETE FROM " + in_schema("queue") + " WHERE number = " + first);
+  EXPECT_EQ(bystander_.run(take), "") << "a client that looks at due_at leaves leased messages alone";
+  bystander_.run("COMMIT");
+  EXPECT_EQ(count("queue"), "1");
+}
+
+/// Two sessions that meet at one row: the second is known to wait for the first when the first commits.
+class PostgresMeeting : public PostgresStore {
+ protected:
+  PostgresMeeting() {
+    options_.lock_timeout = std::chrono::seconds(30);
+    patient_ = opened(options_);
+    second_ = session_of(*patient_);
+    for (const int ordinal : {1, 2}) {
+      intents_.push_back({.id = derive_intent_id(id("k"), std::nullopt, ordinal), .record = id("k"), .effect = "e"});
+      messages_.push_back({.id = derive_publication_id(id("k"), "", ordinal), .record = id("k")});
+      messages_.back().publication = {.to = "mails", .body = std::to_string(ordinal), .order_key = "o"};
+    }
+    auto open = fresh(id("k"));
+    open.state = RecordState::in_progress;
+    session_->begin().value();
+    session_->record({&open, 1}).value();
+    session_->ledger().intend(intents_).value();
+    session_->outbox().publish(messages_).value();
+    session_->commit().value();
+  }
+
+  /// What `use()` gives, which is on `second_` and has to wait for `session_` to commit.
+  template <class Use>
+  auto after_waiting(Use use) {
+    auto waiting = std::async(std::launch::async, use);
+    while (bystander_.run("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+                          "wait_event_type = 'Lock'") == "0" &&
+           waiting.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    }
+    session_->commit().value();
+    return waiting.get();
+  }
+
+  static IntentChange settle(const Intent& intent) {
+    return {.id = intent.id,
+            .expected_states = {IntentState::pending},
+            .to = {.state = IntentState::succeeded, .attempt = 1, .settled = true}};
+  }
+
+  std::vector<Intent> intents_;
+  std::vector<OutboxMessage> messages_;
+  std::unique_ptr<Store> patient_;
+  std::unique_ptr<SqlSession> second_;
+};
+
+TEST_F(PostgresMeeting, OfTwoChangesTheLaterSeesTheEarlier) {
+  const auto change = settle(intents_[0]);
+  session_->begin().value();
+  EXPECT_TRUE(session_->ledger().change({&change, 1}).value().at(0));
+  second_->begin().value();
+  EXPECT_FALSE(after_waiting([&]() -> bool { return second_->ledger().change({&change, 1}).value().at(0); }));
+}
+
+TEST_F(PostgresMeeting, OfTwoRefreshesTheLaterSeesTheEarlier) {
+  const RecordUpdate update{.id = id("k"), .retention = std::chrono::hours(1)};
+  const auto settle_one = [&](SqlSession& session, const Intent& intent) {
+    const auto change = settle(intent);
+    session.begin().value();
+    EXPECT_TRUE(session.ledger().change({&change, 1}).value().at(0));
+    return session.ledger().refresh({&update, 1}).value().at(0);
+  };
+  EXPECT_EQ(settle_one(*session_, intents_[0]), RecordState::in_progress);
+  EXPECT_EQ(after_waiting([&] { return settle_one(*second_, intents_[1]); }), RecordState::completed);
+}
+
+TEST_F(PostgresMeeting, KeepsTheOrderOfAKeyWhileALeaseEnds) {
+  const std::vector<std::string> targets{"mails"};
+  session_->begin().value();
+  const auto taken = session_->outbox().take(targets, 1, std::chrono::milliseconds(0)).value();
+  session_->commit().value();
+  ASSERT_EQ(taken.size(), 1U);
+  session_->begin().value();
+  const OutboxResult waits{
+      .id = taken[0].id, .attempt = taken[0].attempt, .due_in = std::chrono::hours(1), .error = "no"};
+  session_->outbox().finish({&waits, 1}).value();
+  session_->synchronise().value();
+  second_->begin().value();
+  const auto rest =
+      after_waiting([&] { return second_->outbox().take(targets, 9, std::chrono::hours(1)).value().size(); });
+  EXPECT_EQ(rest, 0U) << "the second message went out before the first";
 }
 
 }  // namespace

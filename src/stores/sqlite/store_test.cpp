@@ -4,10 +4,20 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <span>
 
+#include "base/embedded.hpp"
+#include "base/encoding.hpp"
+#include "stores/sqlite/connection.hpp"
 #include "stores/sqlite/test_database.hpp"
+#include "values/stored_form.hpp"
 
 namespace semel::sqlite {
+
+namespace migrations {
+std::span<const EmbeddedFile> embedded_files();
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -151,6 +161,46 @@ TEST(SqliteStore, PurgesBehindLongLivedRecordsInBoundedStretches) {
   std::size_t removed = 0;
   for (int step = 0; step < 3; ++step) removed += store->purge(3).value();
   EXPECT_EQ(removed, 1U) << "the walk starts over at the end";
+}
+
+/// A file as version 1 left it, with a record and a dead letter in it.
+void make_old_file(const TestFile& file) {
+  const auto connection = Connection::open(file.options(), Connection::Create::yes).value();
+  connection->run_script(std::string(migrations::embedded_files()[0].text)).value();
+  connection->run_script("INSERT INTO semel_migrations (version) VALUES (1)").value();
+  const RecordId id{.scope = {"h", ""}, .key = Key::from_bytes("old").value()};
+  const auto digest = hex_encode(record_digest(id.scope, id.key).view());
+  connection
+      ->run_script("INSERT INTO semel_records VALUES (x'" + digest +
+                   "', 9000000000000, 1, 2, 'h', x'', x'016f6c64', x'', 'src', x'', NULL)")
+      .value();
+  connection
+      ->run_script(
+          "INSERT INTO semel_dead_letters (id, reason, code, detail, handler, principal, key, fingerprint,"
+          " recorded_fingerprint, source, sender, sender_verified, transport_id, body, attributes, attempts,"
+          " set_aside_at) VALUES ('l', 'rejected', 106, '', 'h', x'', x'', x'', x'', 'src', 0, 0, x'', x'626f6479',"
+          " x'0100000000', 1, 1)")
+      .value();
+}
+
+TEST(SqliteStore, RefusesAnOldFileThenMigratesItWithItsRows) {
+  TestFile file;
+  make_old_file(file);
+  const auto store = file.open();
+  EXPECT_EQ(store->check().value().at(0).code, ErrorCode::schema_missing);
+  EXPECT_EQ(store->migrate().value(), std::vector{2});
+  const RecordId id{.scope = {"h", ""}, .key = Key::from_bytes("old").value()};
+  const auto old = store->find_record(id).value();
+  ASSERT_TRUE(old.has_value());
+  EXPECT_EQ(old->state, RecordState::rejected);
+  EXPECT_EQ(store->dead_letter("l").value()->body, "body");
+  const auto session = store->open_session().value();
+  Record open{.scope = {"h", ""}, .key = Key::from_bytes("new").value(), .state = RecordState::ambiguous};
+  session->begin().value();
+  session->record({&open, 1}).value();
+  session->commit().value();
+  EXPECT_EQ(store->find_record({open.scope, open.key}).value()->state, RecordState::ambiguous);
+  EXPECT_EQ(store->purge(10).value(), 0U);
 }
 
 }  // namespace
