@@ -76,10 +76,12 @@ CREATE TABLE outbox (
   failures integer NOT NULL DEFAULT 0,
   last_error bytea NOT NULL DEFAULT '',
   held boolean NOT NULL DEFAULT false,   -- an operator is asked
-  due_at timestamptz NOT NULL,       -- not to be taken before: its lease, or the pause before another attempt
+  due_at timestamptz NOT NULL,       -- not to be taken before: its lease, or the pause before another attempt;
+                                     -- 'infinity' while it is held
   published_at timestamptz NOT NULL
 );
 
+CREATE INDEX outbox_due ON outbox (due_at);   -- what is under way or waits, beside however much piles up
 CREATE INDEX outbox_order ON outbox (target, order_key, number);
 CREATE INDEX outbox_record ON outbox (record);   -- a record with unsent messages does not expire
 

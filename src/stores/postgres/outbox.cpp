@@ -24,11 +24,20 @@ constexpr std::string_view outbox_columns =
 /// Two at once could break the order: one sees A leased and its follower B free, because it looked before the other,
 /// or meets A's row while its end is being written, and takes B alone. So those who take or finish are one at a time
 /// (`lock`); their transactions hold two or three statements and no call, so what is shared is a millisecond a batch.
+///
+/// `heads` only saves work: it says of whole order keys that they wait, so that a receiver that is down costs a look
+/// at a hash for each message that piles up, and not a search (200,000 of them: 0.2 s instead of 2). Its limit keeps
+/// the planner from expecting more than it can hash. OFFSET 0 has the rows put in order before they are judged, and
+/// judged until there are enough; a planner without statistics would judge them all first (200,000: 15 s).
 constexpr std::string_view take_sql =
-    "WITH ready AS MATERIALIZED (SELECT number FROM {}.outbox AS m WHERE target = ANY ($1) AND NOT held "
-    "AND due_at <= statement_timestamp() AND (order_key = '' OR NOT EXISTS (SELECT FROM {}.outbox AS e "
-    "WHERE e.target = m.target AND e.order_key = m.order_key AND e.number < m.number "
-    "AND (e.held OR e.due_at > statement_timestamp()))) ORDER BY number LIMIT $2) "
+    "WITH heads AS MATERIALIZED (SELECT target, order_key FROM {}.outbox AS b WHERE target = ANY ($1) "
+    "AND order_key <> '' AND due_at > statement_timestamp() AND NOT EXISTS (SELECT FROM {}.outbox AS e "
+    "WHERE e.target = b.target AND e.order_key = b.order_key AND e.number < b.number) LIMIT 10000), "
+    "ready AS MATERIALIZED (SELECT number FROM (SELECT number, target, order_key FROM {}.outbox "
+    "WHERE target = ANY ($1) AND due_at <= statement_timestamp() ORDER BY number OFFSET 0) AS m "
+    "WHERE order_key = '' OR ((target, order_key) NOT IN (SELECT target, order_key FROM heads) "
+    "AND NOT EXISTS (SELECT FROM {}.outbox AS e WHERE e.target = m.target AND e.order_key = m.order_key "
+    "AND e.number < m.number AND e.due_at > statement_timestamp())) ORDER BY number LIMIT $2) "
     "UPDATE {}.outbox AS o SET attempt = o.attempt + 1, due_at = statement_timestamp() + $3 * interval '1 ms' "
     "FROM ready WHERE o.number = ready.number RETURNING ";
 
@@ -36,8 +45,9 @@ constexpr std::string_view finish_sql =
     "WITH wanted AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6) AS w (id, attempt, sent, pause, error, "
     "hold)), gone AS (DELETE FROM {}.outbox AS o USING wanted AS w WHERE o.id = w.id AND o.attempt = w.attempt AND "
     "w.sent) UPDATE {}.outbox AS o SET failures = o.failures + (w.error <> '')::int, last_error = CASE WHEN w.error = "
-    "'' THEN o.last_error ELSE w.error END, held = w.hold, due_at = statement_timestamp() + w.pause * interval '1 ms' "
-    "FROM wanted AS w WHERE o.id = w.id AND o.attempt = w.attempt AND NOT w.sent";
+    "'' THEN o.last_error ELSE w.error END, held = w.hold, due_at = CASE WHEN w.hold THEN 'infinity' "
+    "ELSE statement_timestamp() + w.pause * interval '1 ms' END FROM wanted AS w WHERE o.id = w.id AND o.attempt = "
+    "w.attempt AND NOT w.sent";
 
 struct OutboxRow {
   std::int64_t number = 0;
