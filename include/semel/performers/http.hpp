@@ -165,7 +165,8 @@ struct PerformerOptions {
 /// Makes calls whose request is a StoredRequest. An attempt sends its request once, with the idempotency key in one
 /// place, the same in every attempt; a request that brings a key of its own there is refused. Nothing else that varies
 /// is added. Where the profile's policy is not `idempotent`, every call has a connection of its own.
-/// Errors: config_bad_value for a CA file that cannot be read, a header that cannot be sent, or a bad pointer.
+/// Errors: config_bad_value for a CA file that cannot be read, a header that cannot be sent, a bad pointer, or a lookup
+/// by list that does not say where an element holds the reference.
 Result<std::unique_ptr<Performer>> http_performer(PerformerOptions options);
 
 /// A target of publications: each is POSTed with its body as it is.

@@ -79,6 +79,10 @@ Result<void> HttpPerformer::prepare() const {
   for (const auto& rule : options_.profile.rules)
     if (const auto wrong = json::pointer_problem(rule.pointer); !wrong.empty())
       return refuse("\"" + rule.pointer + "\" is no JSON Pointer: " + std::string(wrong));
+  // Else no element would count, and what was done would be taken for not done.
+  const auto& lookup = options_.profile.by_reference;
+  if (lookup && lookup->is_list && lookup->shape.reference.empty())
+    return refuse("a lookup whose answer is a list needs the place of the reference in its elements");
   Doorbell bell;
   auto client = net::http_client(client_options(options_), bell);
   return client ? Result<void>{} : Result<void>(client.error());

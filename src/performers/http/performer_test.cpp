@@ -106,6 +106,8 @@ TEST(HttpPerformer, SettingsThatCannotWorkAreRefused) {
   ProviderProfile profile;
   profile.rules = {{.pointer = "no pointer"}};
   EXPECT_FALSE(http_performer({.profile = profile}));
+  profile = {.by_reference = Lookup{.url = "/charges?r={reference}", .is_list = true, .list = "/data"}};
+  EXPECT_FALSE(http_performer({.profile = profile})) << "no element would count: what was done would count as not done";
 }
 
 TEST(HttpPerformer, TellsWhatWasNotSentFromWhatMayHaveHappened) {
