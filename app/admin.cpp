@@ -13,12 +13,15 @@ net::Response text_response(int status, std::string body) {
           .body = std::move(body)};
 }
 
-net::Response respond(const net::Request& request, const Metrics& metrics, const Readiness& readiness,
+net::Response respond(const net::Request& request, Metrics& metrics, Backlog& backlog, const Readiness& readiness,
                       const Redactor& redactor) {
   if (request.method != "GET" && request.method != "HEAD") return text_response(405, "GET only\n");
   const auto path = request.path();
   if (path == "/healthz") return text_response(200, "alive\n");
-  if (path == "/metrics") return text_response(200, metrics.text());
+  if (path == "/metrics") {
+    metrics.backlog(backlog.counts());
+    return text_response(200, metrics.text());
+  }
   if (path != "/readyz") return text_response(404, "there are /healthz, /readyz and /metrics\n");
   const auto obstacle = readiness.obstacle();
   return obstacle ? text_response(503, redactor.clean(*obstacle) + "\n") : text_response(200, "ready\n");
@@ -72,15 +75,15 @@ void Readiness::ask_now() {
   changed_.notify_all();
 }
 
-Result<std::unique_ptr<net::Server>> serve_admin(const AdminConfig& config, const Metrics& metrics,
+Result<std::unique_ptr<net::Server>> serve_admin(const AdminConfig& config, Metrics& metrics, Backlog& backlog,
                                                  const Readiness& readiness, const Redactor& redactor) {
   net::ServerOptions options;
   options.address = config.address;
   options.port = config.port;
   options.connections_max = 64;
   net::Service service;
-  service.serve = [&metrics, &readiness, &redactor](net::Request request, net::Responder responder) {
-    std::move(responder).answer(respond(request, metrics, readiness, redactor));
+  service.serve = [&metrics, &backlog, &readiness, &redactor](net::Request request, net::Responder responder) {
+    std::move(responder).answer(respond(request, metrics, backlog, readiness, redactor));
   };
   return net::serve(std::move(options), std::move(service));
 }

@@ -53,7 +53,7 @@ class Readiness : public Observer {
 };
 
 /// Everything it is given outlives it. Errors: address_in_use and others of a listener.
-Result<std::unique_ptr<net::Server>> serve_admin(const AdminConfig& config, const Metrics& metrics,
+Result<std::unique_ptr<net::Server>> serve_admin(const AdminConfig& config, Metrics& metrics, Backlog& backlog,
                                                  const Readiness& readiness, const Redactor& redactor);
 
 }  // namespace semel::app

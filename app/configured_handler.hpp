@@ -4,6 +4,7 @@
 #include <semel/consumer.hpp>
 
 #include "config/config.hpp"
+#include "configured_calls.hpp"
 
 namespace semel::app {
 
@@ -18,6 +19,8 @@ inline Answer run_statements(const HandlerConfig& handler, const Message& messag
       work.execute(handler.execute[i].sql, std::span(values));
     }
   }
+  for (const auto& call : handler.calls) work.intend(intention_of(call, message));
+  for (const auto& publish : handler.publish) work.publish(publication_of(publish, message));
   return answer_for(handler.answer, message);
 }
 
@@ -28,6 +31,9 @@ inline std::vector<Outcome> run_batch_statement(const HandlerConfig& handler, st
   for (const auto& message : messages) {
     auto values = values_for(*handler.execute_batch, message);
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i].push_back(std::move(values[i]));
+    const auto number = answers.size();
+    for (const auto& call : handler.calls) work.intend(number, intention_of(call, message));
+    for (const auto& publish : handler.publish) work.publish(number, publication_of(publish, message));
     answers.push_back(answer_for(handler.answer, message));
   }
   work.execute_set(handler.execute_batch->sql, columns);

@@ -40,6 +40,11 @@ spdlog::level::level_enum level_of(Decision decision) {
   }
 }
 
+spdlog::level::level_enum level_of(const CallReported& report) {
+  const bool expected = report.verdict == CallVerdict::succeeded || report.verdict == CallVerdict::failed;
+  return expected && report.state != IntentState::ambiguous ? spdlog::level::info : spdlog::level::warn;
+}
+
 /// One fact of a line; a number is written without quotes.
 struct Fact {
   std::string name;
@@ -98,6 +103,32 @@ void Log::message(const MessageReport& report) {
     facts.push_back({"code", code_name(report.error->code)});
     facts.push_back({"error", redactor_.clean(report.error->message)});
   }
+  logger_->log(level, "{}", line_of(format_, facts));
+}
+
+void Log::called(const CallReported& report) {
+  const auto level = level_of(report);
+  if (!logger_->should_log(level)) return;
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(report.duration).count();
+  std::vector<Fact> facts = {{"event", report.looked_up ? "looked_up" : "called"},
+                             {"effect", std::string(report.effect)},
+                             {"provider", std::string(report.provider)},
+                             {"intent", std::string(report.intent)},
+                             {"attempt", std::to_string(report.attempt), true},
+                             {"verdict", std::string(call_verdict_name(report.verdict))},
+                             {"state", std::string(intent_state_name(report.state))},
+                             {"milliseconds", std::to_string(milliseconds), true}};
+  if (!report.detail.empty()) facts.push_back({"detail", redactor_.clean(std::string(report.detail))});
+  logger_->log(level, "{}", line_of(format_, facts));
+}
+
+void Log::sent(const SendReported& report) {
+  const auto level = report.confirmed ? spdlog::level::info : spdlog::level::warn;
+  if (!logger_->should_log(level)) return;
+  std::vector<Fact> facts = {{"event", report.confirmed ? "sent" : "not_sent"},
+                             {"target", std::string(report.target)},
+                             {"publication", std::string(report.publication)}};
+  if (!report.detail.empty()) facts.push_back({"detail", redactor_.clean(std::string(report.detail))});
   logger_->log(level, "{}", line_of(format_, facts));
 }
 

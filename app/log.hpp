@@ -17,7 +17,8 @@ class logger;
 
 namespace semel::app {
 
-/// Every line about a message carries handler, key, transport id, receive count and decision; no body, no secret.
+/// Every line about a message carries handler, key, transport id, receive count and decision, and every line about a
+/// call its intent, attempt, verdict and state; no body, no secret.
 class Log : public Observer {
  public:
   Log(const LogConfig& config, const Redactor& redactor);
@@ -25,6 +26,8 @@ class Log : public Observer {
 
   void started() override;
   void message(const MessageReport& report) override;
+  void called(const CallReported& report) override;
+  void sent(const SendReported& report) override;
   void trouble(const Error& error) override;
   void recovered() override;
   /// A request that no lane saw. The first of a source and a reason is said at once, others once a minute with their

@@ -1,6 +1,7 @@
 #include "metrics.hpp"
 
 #include <prometheus/counter.h>
+#include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
@@ -32,6 +33,23 @@ struct Metrics::Families {
                                                           .Name("semel_http_refused_total")
                                                           .Help("Requests answered before any lane saw them")
                                                           .Register(registry);
+  prometheus::Family<prometheus::Counter>& calls = prometheus::BuildCounter()
+                                                       .Name("semel_calls_total")
+                                                       .Help("Outside calls and lookups that have ended")
+                                                       .Register(registry);
+  prometheus::Family<prometheus::Counter>& sends =
+      prometheus::BuildCounter().Name("semel_sends_total").Help("Attempts to send a publication").Register(registry);
+  prometheus::Family<prometheus::Gauge>& intents =
+      prometheus::BuildGauge().Name("semel_intents").Help("Calls that are not settled, by state").Register(registry);
+  prometheus::Gauge& waiting_for_operator =
+      gauge("semel_intents_waiting_for_operator", "Calls about which an operator is asked");
+  prometheus::Gauge& oldest_open =
+      gauge("semel_intent_oldest_open_seconds", "Age of the oldest call without an outcome");
+  prometheus::Gauge& outbox_waiting = gauge("semel_outbox_waiting", "Publications that are not sent");
+  prometheus::Gauge& outbox_held = gauge("semel_outbox_held", "Publications about which an operator is asked");
+  prometheus::Gauge& outbox_oldest = gauge("semel_outbox_oldest_seconds", "Age of the oldest one that is not sent");
+  prometheus::Gauge& backlog_known = gauge("semel_backlog_known", "Whether the store said what waits in it");
+  prometheus::Histogram& call = histogram("semel_call_seconds", "Time of an outside call", seconds_buckets);
   prometheus::Histogram& receive_count =
       histogram("semel_receive_count", "How often a message had been delivered", count_buckets);
   prometheus::Histogram& batch_messages = histogram("semel_batch_messages", "Messages a transaction", count_buckets);
@@ -42,6 +60,9 @@ struct Metrics::Families {
 
   prometheus::Histogram& histogram(const std::string& name, const std::string& help, const Buckets& buckets) {
     return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add({}, buckets);
+  }
+  prometheus::Gauge& gauge(const std::string& name, const std::string& help) {
+    return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
   }
   prometheus::Counter& counter(std::string_view handler, Decision decision) {
     return messages.Add({{"handler", std::string(handler)}, {"decision", std::string(decision_name(decision))}});
@@ -69,6 +90,37 @@ void Metrics::batch(const BatchReport& report) {
   families_->claim.Observe(in_seconds(report.claim));
   families_->handlers.Observe(in_seconds(report.handlers));
   families_->commit.Observe(in_seconds(report.commit));
+}
+
+void Metrics::called(const CallReported& report) {
+  families_->calls
+      .Add({{"effect", std::string(report.effect)}, {"verdict", std::string(call_verdict_name(report.verdict))}})
+      .Increment();
+  families_->call.Observe(in_seconds(report.duration));
+}
+
+void Metrics::sent(const SendReported& report) {
+  families_->sends.Add({{"target", std::string(report.target)}, {"confirmed", report.confirmed ? "true" : "false"}})
+      .Increment();
+}
+
+void Metrics::backlog(const std::optional<BacklogCounts>& counts) {
+  families_->backlog_known.Set(counts ? 1 : 0);
+  if (!counts) return;
+  const auto age = [](const std::optional<std::chrono::milliseconds>& oldest) {
+    return oldest ? in_seconds(*oldest) : 0.0;
+  };
+  for (const auto state : all_intent_states) {
+    std::int64_t count = 0;
+    for (const auto& [counted, number] : counts->intents.by_state)
+      if (counted == state) count += number;
+    families_->intents.Add({{"state", std::string(intent_state_name(state))}}).Set(static_cast<double>(count));
+  }
+  families_->waiting_for_operator.Set(static_cast<double>(counts->intents.waiting_for_operator));
+  families_->oldest_open.Set(age(counts->intents.oldest_open));
+  families_->outbox_waiting.Set(static_cast<double>(counts->outbox.waiting));
+  families_->outbox_held.Set(static_cast<double>(counts->outbox.held));
+  families_->outbox_oldest.Set(age(counts->outbox.oldest));
 }
 
 void Metrics::trouble(const Error& error) { families_->troubles.Add({{"code", code_name(error.code)}}).Increment(); }

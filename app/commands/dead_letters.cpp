@@ -10,6 +10,7 @@
 #include "commands/with_config.hpp"
 #include "config/nearest_name.hpp"
 #include "configured_handler.hpp"
+#include "opened_performers.hpp"
 
 namespace semel::app {
 namespace {
@@ -227,11 +228,14 @@ template <class StoreT>
 int retry(const LetterOptions& options, const Config& config, StoreT& store) {
   const auto ids = chosen_ids(options, store);
   if (!ids) return report(ids.error(), config.redactor);
+  const auto performers = OpenedPerformers::open(config);
+  if (!performers) return report(performers.error(), config.redactor);
   Failures failures(config.redactor);
   auto consumer_options = config.consumer;
   consumer_options.observer = &failures;
   Consumer<StoreT> consumer(store, consumer_options);
   for (const auto& handler : config.handlers) add_handler(consumer, handler);
+  add_outside(consumer, config, *performers);
   const auto summary = ids->empty() ? Result<Summary>(Summary{}) : consumer.resend(*ids);
   if (!summary) return report(summary.error(), config.redactor);
   const auto through = summary->fresh + summary->replays;

@@ -14,6 +14,7 @@
 #include "log.hpp"
 #include "metrics.hpp"
 #include "net/http_server.hpp"
+#include "opened_performers.hpp"
 #include "opened_sources.hpp"
 #include "probe_fd.hpp"
 #include "progress.hpp"
@@ -40,6 +41,12 @@ class Observers : public Observer {
   }
   void batch(const BatchReport& report) override {
     for (auto* one : all_) one->batch(report);
+  }
+  void called(const CallReported& report) override {
+    for (auto* one : all_) one->called(report);
+  }
+  void sent(const SendReported& report) override {
+    for (auto* one : all_) one->sent(report);
   }
   void trouble(const Error& error) override {
     for (auto* one : all_) one->trouble(error);
@@ -97,6 +104,27 @@ bool shows_progress(const Config& config) {
   return config.listeners.empty() && ::isatty(STDERR_FILENO) && config.log.level >= LogConfig::Level::info;
 }
 
+/// The admin listener, and what it asks.
+struct Admin {
+  std::optional<Readiness> readiness{};
+  std::optional<Backlog> backlog{};
+  std::unique_ptr<net::Server> server{};
+
+  Result<void> open(const AdminConfig& config, Store& store, Metrics& metrics, Log& log, const Redactor& redactor) {
+    readiness.emplace(store);
+    backlog.emplace(store);
+    auto serving = serve_admin(config, metrics, *backlog, *readiness, redactor);
+    if (!serving && config.asked_for) return std::move(serving).error();
+    if (!serving) {
+      log.warn("no admin listener: " + serving.error().message);
+    } else {
+      server = std::move(*serving);
+      log.info("admin on http://" + config.address + ":" + std::to_string(server->port()));
+    }
+    return {};
+  }
+};
+
 /// One run, wired: store, sources, handlers, observers.
 template <class StoreT>
 int run_on(StoreT& store, Config& config, const RunOptions& options, Signals& signals) {
@@ -104,20 +132,12 @@ int run_on(StoreT& store, Config& config, const RunOptions& options, Signals& si
   if (bar) config.log.level = std::max(config.log.level, LogConfig::Level::warn);
   Log log(config.log, config.redactor);
   Metrics metrics(handler_names(config));
-  std::optional<Readiness> readiness;
   std::vector<Observer*> observers = {&metrics, &log};
-  std::unique_ptr<net::Server> admin;
+  Admin admin;
   if (config.admin) {
-    readiness.emplace(store);
-    observers.push_back(&*readiness);
-    auto serving = serve_admin(*config.admin, metrics, *readiness, config.redactor);
-    if (!serving && config.admin->asked_for) return report(serving.error(), config.redactor);
-    if (!serving) {
-      log.warn("no admin listener: " + serving.error().message);
-    } else {
-      admin = std::move(*serving);
-      log.info("admin on http://" + config.admin->address + ":" + std::to_string(admin->port()));
-    }
+    if (auto opened = admin.open(*config.admin, store, metrics, log, config.redactor); !opened)
+      return report(opened.error(), config.redactor);
+    observers.push_back(&*admin.readiness);
   }
   for (auto& listener : config.listeners) {
     listener.on_refused = [&log, &metrics](std::string_view source, const Error& why) {
@@ -125,6 +145,8 @@ int run_on(StoreT& store, Config& config, const RunOptions& options, Signals& si
       log.refused(source, why);
     };
   }
+  auto performers = OpenedPerformers::open(config);
+  if (!performers) return report(performers.error(), config.redactor);
   auto sources = OpenedSources::open(config);
   if (!sources) return report(sources.error(), config.redactor);
   Announcement announcement(log, *sources);
@@ -137,6 +159,7 @@ int run_on(StoreT& store, Config& config, const RunOptions& options, Signals& si
   }
   Consumer<StoreT> consumer(store, config.consumer);
   for (const auto& handler : config.handlers) add_handler(consumer, handler);
+  add_outside(consumer, config, *performers);
   for (auto* source : sources->all()) consumer.consume(*source);
   if (auto started = sources->start(); !started) return report(started.error(), config.redactor);
 
@@ -148,6 +171,8 @@ int run_on(StoreT& store, Config& config, const RunOptions& options, Signals& si
   std::optional<ProgressBar> progress;
   if (bar) progress.emplace(sources->files());
   const auto summary = consumer.run();
+  // Calls that are still under way are abandoned before what they would ring is gone.
+  *performers = {};
   progress.reset();
   if (!summary) return report(summary.error(), config.redactor);
   print_summary(*summary, options.json);

@@ -15,7 +15,7 @@ bool is_number(const std::string& text) {
 /// Writes YAML as JSON, piece by piece.
 class BodyWriter {
  public:
-  BodyWriter(Reading& reading, AnswerTemplate& answer) : reading_(reading), answer_(answer) {}
+  BodyWriter(Reading& reading, BodyTemplate& body) : reading_(reading), body_(body) {}
 
   void write(const Place& place) {
     if (place.node.IsMap()) {
@@ -33,11 +33,10 @@ class BodyWriter {
   }
 
   void add(std::string text) {
-    auto& pieces = answer_.body;
-    if (!pieces.empty() && pieces.back().index() == 0) {
-      std::get<std::string>(pieces.back()) += text;
+    if (!body_.empty() && body_.back().index() == 0) {
+      std::get<std::string>(body_.back()) += text;
     } else {
-      pieces.emplace_back(std::move(text));
+      body_.emplace_back(std::move(text));
     }
   }
 
@@ -60,40 +59,63 @@ class BodyWriter {
     const auto& text = place.node.Scalar();
     const bool quoted = place.node.Tag() == "!";
     if (!quoted && (text == "true" || text == "false" || is_number(text))) return add(text);
-    const bool spaced = text.find(' ') != std::string::npos && !text.starts_with(":{");
-    if (!text.starts_with(':') || spaced) return add(json_string(text));
-    const auto found = parameter_at(text);
-    if (!found) return reading_.mistake(found.error().code, place, found.error().message);
-    if (!*found || (*found)->size != text.size()) return add(json_string(text));
-    answer_.body.emplace_back((*found)->parameter);
+    const auto made = parse_text_template(text);
+    if (!made) return reading_.mistake(made.error().code, place, made.error().message);
+    const auto& pieces = made->pieces;
+    const auto* alone = pieces.size() == 1 ? std::get_if<Parameter>(&pieces.front()) : nullptr;
+    if (alone) {
+      body_.emplace_back(*alone);
+      return;
+    }
+    add("\"");
+    for (const auto& piece : pieces) {
+      if (const auto* parameter = std::get_if<Parameter>(&piece)) {
+        body_.emplace_back(InText{*parameter});
+      } else {
+        const auto json = json_string(std::get<std::string>(piece));
+        add(json.substr(1, json.size() - 2));
+      }
+    }
+    add("\"");
   }
 
   Reading& reading_;
-  AnswerTemplate& answer_;
+  BodyTemplate& body_;
 };
-
-bool is_token(const std::string& name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return std::isalnum(c) || std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-}
 
 void read_headers(Reading& reading, const Place& place, AnswerTemplate& answer) {
   Fields fields(reading, place);
   for (const auto& [name, value_place] : fields.take_all()) {
     const auto value = reading.verbatim(value_place);
     if (!value) continue;
-    const bool printable = std::none_of(value->begin(), value->end(),
-                                        [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-    if (!is_token(name) || !printable) {
-      reading.mistake(ErrorCode::config_bad_value, value_place, "is no HTTP header");
-      continue;
-    }
-    answer.headers.add(name, *value);
+    if (is_header(reading, name, value_place)) answer.headers.add(name, *value);
   }
 }
 
 }  // namespace
+
+bool is_header(Reading& reading, const std::string& name, const Place& place) {
+  const auto is_token = [](unsigned char c) {
+    return std::isalnum(c) || std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  const auto& value = place.node.IsScalar() ? place.node.Scalar() : std::string();
+  const bool printable = std::none_of(value.begin(), value.end(),
+                                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  if (!name.empty() && std::all_of(name.begin(), name.end(), is_token) && printable) return true;
+  reading.mistake(ErrorCode::config_bad_value, place, "is no HTTP header");
+  return false;
+}
+
+std::string read_body(Reading& reading, const Place& place, BodyTemplate& body) {
+  BodyWriter writer(reading, body);
+  const bool plain_text = place.node.IsScalar() && !place.node.Scalar().starts_with(':');
+  if (plain_text) {
+    writer.add(place.node.Scalar());
+  } else {
+    writer.write(place);
+  }
+  return plain_text ? "text/plain; charset=utf-8" : "application/json";
+}
 
 AnswerTemplate read_answer(Reading& reading, const Place& place) {
   AnswerTemplate answer;
@@ -104,16 +126,8 @@ AnswerTemplate read_answer(Reading& reading, const Place& place) {
   }
   if (const auto headers = fields.take("headers")) read_headers(reading, *headers, answer);
   if (const auto body = fields.take("body")) {
-    BodyWriter writer(reading, answer);
-    const bool plain_text = body->node.IsScalar() && !body->node.Scalar().starts_with(':');
-    if (plain_text) {
-      writer.add(body->node.Scalar());
-    } else {
-      writer.write(*body);
-    }
-    if (!answer.headers.find("Content-Type")) {
-      answer.headers.add("Content-Type", plain_text ? "text/plain; charset=utf-8" : "application/json");
-    }
+    auto content_type = read_body(reading, *body, answer.body);
+    if (!answer.headers.find("Content-Type")) answer.headers.add("Content-Type", std::move(content_type));
   }
   fields.finish();
   return answer;

@@ -14,13 +14,8 @@ Answer fixed_answer(const AnswerTemplate& answer) {
   return made;
 }
 
-Answer answer_for(const AnswerTemplate& answer, const Message& message) {
-  Answer made{.status = answer.status, .headers = answer.headers, .body = {}};
-  for (const auto& piece : answer.body) {
-    const auto* parameter = std::get_if<Parameter>(&piece);
-    made.body += parameter ? json_of(*parameter, message) : std::get<std::string>(piece);
-  }
-  return made;
+Answer answer_for(const AnswerTemplate& answer, const Facts& facts) {
+  return {.status = answer.status, .headers = answer.headers, .body = body_for(answer.body, facts)};
 }
 
 }  // namespace semel::app

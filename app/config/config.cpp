@@ -77,6 +77,8 @@ void read_top(Reading& reading, const Place& place, Config& config) {
     }
   }
   if (const auto sources = top.require("sources")) read_sources(reading, *sources, config);
+  if (const auto providers = top.take("providers")) read_providers(reading, *providers, config);
+  if (const auto targets = top.take("targets")) read_targets(reading, *targets, config);
   if (const auto handlers = top.require("handlers")) read_handlers(reading, *handlers, config, dialect);
   read_admin(reading, top, config);
   read_log(reading, top, config.log);

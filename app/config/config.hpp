@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "config/answer_template.hpp"
+#include "config/calls.hpp"
 #include "config/mistake.hpp"
 #include "config/redactor.hpp"
 #include "config/sql_template.hpp"
@@ -52,6 +53,8 @@ struct HandlerConfig {
   std::vector<SqlTemplate> execute{};          ///< for each message, in order
   std::optional<SqlTemplate> execute_batch{};  ///< or one statement for all messages of a batch
   AnswerTemplate answer{};
+  std::vector<CallConfig> calls{};  ///< made once a message's transaction has committed
+  std::vector<PublishConfig> publish{};
 };
 
 struct AdminConfig {
@@ -71,6 +74,8 @@ struct Config {
   std::vector<http::Options> listeners{};
   std::vector<GatewayConfig> gateways{};
   std::vector<SourceConfig> sources{};
+  std::vector<ProviderConfig> providers{};
+  std::vector<TargetConfig> targets{};
   std::vector<HandlerConfig> handlers{};
   std::optional<AdminConfig> admin{};
   LogConfig log{};

@@ -59,7 +59,7 @@ std::optional<std::string_view> why_unstable(std::string_view name) {
 class HandlerReader {
  public:
   HandlerReader(Reading& reading, Config& config, SqlDialect dialect)
-      : reading_(reading), config_(config), dialect_(dialect) {}
+      : reading_(reading), config_(config), dialect_(dialect), call_reader_(reading, config, dialect) {}
 
   void read(const std::string& name, const Place& place) {
     Fields fields(reading_, place);
@@ -75,7 +75,11 @@ class HandlerReader {
     read_guard(fields);
     read_fingerprint(fields);
     read_effect(fields);
-    if (const auto answer = fields.take("answer")) handler_.answer = read_answer(reading_, *answer);
+    if (const auto answer = fields.take("answer")) {
+      handler_.answer = read_answer(reading_, *answer);
+      check_answer(*answer);
+    }
+    read_after_commit(fields);
     read_rest(fields);
     fields.finish();
     config_.handlers.push_back(std::move(handler_));
@@ -240,7 +244,7 @@ class HandlerReader {
     const auto& node = fields.place().node;
     if (each && batch) {
       reading_.mistake(ErrorCode::config_bad_value, *batch, "either \"execute\" or \"execute_batch\"");
-    } else if (!each && !batch && !node["execute"] && !node["execute_batch"]) {
+    } else if (!each && !batch && !node["execute"] && !node["execute_batch"] && !node["call"] && !node["publish"]) {
       reading_.mistake(ErrorCode::config_missing_field, fields.place(),
                        "needs \"execute\" (SQL for each message) or \"execute_batch\" (SQL for all at once)");
     }
@@ -251,13 +255,41 @@ class HandlerReader {
     }
   }
 
-  std::optional<SqlTemplate> statement(const Place& place) {
-    const auto text = reading_.verbatim(place);
-    if (!text) return std::nullopt;
-    auto parsed = parse_sql_template(*text, dialect_);
-    if (parsed) return std::move(*parsed);
-    reading_.mistake(parsed.error().code, place, parsed.error().message);
-    return std::nullopt;
+  std::optional<SqlTemplate> statement(const Place& place) { return read_statement(reading_, place, dialect_, false); }
+
+  void check_answer(const Place& place) {
+    for (const auto& piece : handler_.answer.body) {
+      if (const auto* parameter = std::get_if<Parameter>(&piece)) check_known(reading_, place, *parameter, false);
+      if (const auto* inside = std::get_if<InText>(&piece)) check_known(reading_, place, inside->parameter, false);
+    }
+  }
+
+  void read_after_commit(Fields& fields) {
+    const auto call = fields.take("call");
+    const auto publish = fields.take("publish");
+    if (call) handler_.calls = call_reader_.calls(*call, handler_.options.name);
+    if (publish) handler_.publish = call_reader_.publications(*publish, false);
+    for (const auto& place : {call, publish}) {
+      if (!place || handler_.options.guard == Guard::record) continue;
+      reading_.mistake(ErrorCode::config_bad_value, *place,
+                       "needs guard record: with another one nothing remembers that it was asked for");
+    }
+    if (const auto waiting = fields.take("waiting")) read_waiting(*waiting);
+  }
+
+  void read_waiting(const Place& place) {
+    Fields fields(reading_, place);
+    auto& waiting = handler_.options.waiting;
+    if (const auto deadline = fields.take("deadline")) {
+      waiting.deadline = reading_.duration(*deadline, std::chrono::milliseconds(0)).value_or(waiting.deadline);
+    }
+    if (const auto late = fields.take("late")) {
+      waiting.accepted_when_late = reading_.choice<bool>(*late, {{"202", true}, {"409", false}}).value_or(true);
+    }
+    if (const auto again = fields.take("again")) {
+      waiting.wait_again = reading_.choice<bool>(*again, {{"refuse", false}, {"wait", true}}).value_or(false);
+    }
+    if (fields) fields.finish();
   }
 
   void read_rest(Fields& fields) {
@@ -288,6 +320,7 @@ class HandlerReader {
   Reading& reading_;
   Config& config_;
   SqlDialect dialect_;
+  CallReader call_reader_;
   HandlerConfig handler_;
 };
 

@@ -199,10 +199,10 @@ Result<SqlTemplate> parse_sql_template(std::string_view text, SqlDialect dialect
   return Scanner(text, dialect).scan();
 }
 
-std::vector<Value> values_for(const SqlTemplate& sql, const Message& message) {
+std::vector<Value> values_for(const SqlTemplate& sql, const Facts& facts) {
   std::vector<Value> values;
   values.reserve(sql.parameters.size());
-  for (const auto& parameter : sql.parameters) values.push_back(value_of(parameter, message));
+  for (const auto& parameter : sql.parameters) values.push_back(value_of(parameter, facts));
   return values;
 }
 

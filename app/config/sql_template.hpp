@@ -26,7 +26,7 @@ struct SqlTemplate {
 /// hand; config_bad_value for more than one statement, and for one that would end the transaction of the claim.
 Result<SqlTemplate> parse_sql_template(std::string_view text, SqlDialect dialect);
 
-/// What to bind for one message.
-std::vector<Value> values_for(const SqlTemplate& sql, const Message& message);
+/// What to bind for one message, or one settle step.
+std::vector<Value> values_for(const SqlTemplate& sql, const Facts& facts);
 
 }  // namespace semel::app

@@ -82,8 +82,10 @@ TEST(SqlTemplate, says_what_is_wrong) {
   const Case cases[] = {
       {"SELECT :kee", "\":kee\" is no parameter; did you mean \":key\"?"},
       {"SELECT :amount", "\":amount\" is no parameter; for a member of the body write :/amount"},
-      {"SELECT :{amount}", "\":{amount}\" is no parameter; write :{/json/pointer} or :{header:Name}"},
-      {"SELECT :{header:}", "\":{header:}\" is no parameter; write :{/json/pointer} or :{header:Name}"},
+      {"SELECT :{amount}",
+       "\":{amount}\" is no parameter; write :{/json/pointer}, :{header:Name} or a name such as :{key}"},
+      {"SELECT :{header:}",
+       "\":{header:}\" is no parameter; write :{/json/pointer}, :{header:Name} or a name such as :{key}"},
       {"SELECT :{/a", "\":{\" has no closing brace"},
       {"SELECT $1", "write :key or :/json/pointer where a value goes, not $1"},
       {"SELECT 'a", "the SQL ends inside '…'"},
