@@ -1,6 +1,6 @@
 // What every command says in the same way: errors, tables, JSON, and the exit code.
 //
-//   0 done   1 failure (the world: a store, a file, a port)   2 usage   3 configuration
+//   0 done   1 failure (the world: a store, a file, a port)   2 usage   3 configuration   4 an operator is asked
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -14,7 +14,7 @@
 
 namespace semel::app {
 
-enum ExitCode : int { done = 0, failure = 1, usage = 2, configuration = 3 };
+enum ExitCode : int { done = 0, failure = 1, usage = 2, configuration = 3, waits_for_operator = 4 };
 
 /// "semel: SEMEL-0201: …" on standard error, cleaned of secrets. Returns the exit code that belongs to the error.
 int report(const Error& error, const Redactor& redactor = {});

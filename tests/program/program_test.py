@@ -120,7 +120,7 @@ class Usage(ProgramCase):
             self.assertIn(f"Example:\n  semel dead-letters semel.yaml {action} ",
                           run("dead-letters", "x.yaml", action, "--help")[1])
         self.assertNotIn("probe-fd", run("run", "--help")[1])
-        self.assertIn("Exit codes: 0 done, 1 failure, 2 usage, 3 configuration.", output)
+        self.assertIn("Exit codes: 0 done, 1 failure, 2 usage, 3 configuration, 4 a call waits", output)
 
     def test_completion_knows_every_command(self):
         for shell in ["bash", "zsh", "fish"]:
