@@ -5,6 +5,7 @@
 #include <optional>
 #include <sstream>
 
+#include "call_review.hpp"
 #include "output.hpp"
 
 namespace semel::app {
@@ -170,6 +171,9 @@ class Reviewer {
     warn_of_transport_id();
     warn_of_headers();
     warn_of_guard();
+    auto calls = review_calls(handler_, config_);
+    for (auto& sentence : calls.sentences) say(std::move(sentence));
+    for (auto& finding : calls.findings) review_.findings.push_back(std::move(finding));
     return std::move(review_);
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "configured_calls.hpp"
 #include "handler_review.hpp"
 #include "open_store.hpp"
 
@@ -34,6 +35,10 @@ class Asker {
         plan(path + ".execute[" + std::to_string(i) + "]", handler.execute[i]);
       }
       if (handler.execute_batch) plan(path + ".execute_batch", *handler.execute_batch);
+      for (const auto* call : all_calls(handler)) {
+        plan(call->options.name + ": settle.execute", call->settle);
+        if (call->on_failure) plan(call->options.name + ": settle.on_failure.execute", *call->on_failure);
+      }
       if (handler.options.guard == Guard::unique) look_for_unique_key(path, handler);
     }
     return std::move(findings_);
@@ -54,6 +59,11 @@ class Asker {
     findings_.push_back({.severity = Finding::Severity::refuse,
                          .message = path + ": " + planned.error().message,
                          .code = planned.error().code});
+  }
+
+  void plan(const std::string& path, const StepConfig& step) {
+    for (std::size_t i = 0; i < step.execute.size(); ++i)
+      plan("effect " + path + "[" + std::to_string(i) + "]", step.execute[i]);
   }
 
   void look_for_unique_key(const std::string& path, const HandlerConfig& handler) {

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <memory>
 
+#include "call_review.hpp"
 #include "commands/commands.hpp"
 #include "commands/with_config.hpp"
 #include "handler_review.hpp"
@@ -68,6 +69,7 @@ Review review(const Config& config) {
     all.handlers.push_back(review_handler(handler, config));
     for (auto& finding : all.handlers.back().findings) all.findings.push_back(finding);
   }
+  for (auto& finding : review_outside(config)) all.findings.push_back(std::move(finding));
   review_files(config, all.findings);
   for (auto& finding : review_store(config)) all.findings.push_back(std::move(finding));
   for (auto& finding : all.findings) finding.message = config.redactor.clean(std::move(finding.message));
