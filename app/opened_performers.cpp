@@ -29,6 +29,11 @@ Result<OpenedPerformers> OpenedPerformers::open(const Config& config) {
     if (!performer) return of("providers." + provider.name, performer.error());
     opened.providers_.emplace(provider.name, *std::move(performer));
   }
+  for (const auto& gateway : config.gateways) {
+    auto performer = http::http_performer(performer_of(gateway, provider_of(gateway, config)));
+    if (!performer) return of("sources." + gateway.name, performer.error());
+    opened.gateways_.emplace(gateway.name, *std::move(performer));
+  }
   for (const auto& target : config.targets) {
     if (!target.used) continue;
     auto performer = open_target(target);

@@ -9,6 +9,7 @@
 
 #include "config/config.hpp"
 #include "configured_calls.hpp"
+#include "gateway_handler.hpp"
 
 namespace semel::app {
 
@@ -20,11 +21,13 @@ class OpenedPerformers {
   static Result<OpenedPerformers> open(const Config& config);
 
   Performer& provider(const std::string& name) const { return *providers_.at(name); }
+  Performer& gateway(const std::string& name) const { return *gateways_.at(name); }
   /// Null for a queue in the store.
   Performer* target(const std::string& name) const;
 
  private:
   std::map<std::string, std::unique_ptr<Performer>> providers_;
+  std::map<std::string, std::unique_ptr<Performer>> gateways_;
   std::map<std::string, std::unique_ptr<Performer>> targets_;
 };
 
@@ -43,6 +46,8 @@ void add_outside(Consumer<StoreT>& consumer, const Config& config, const OpenedP
       consumer.perform(undo, performers.provider(undo.provider));
     }
   }
+  for (const auto& gateway : config.gateways)
+    add_gateway(consumer, gateway, provider_of(gateway, config), performers.gateway(gateway.name));
   for (const auto& target : config.targets) {
     if (!target.used) continue;
     if (auto* performer = performers.target(target.name())) {

@@ -96,6 +96,7 @@ void print_summary(const Summary& summary, bool json) {
 std::vector<std::string> handler_names(const Config& config) {
   std::vector<std::string> names;
   for (const auto& handler : config.handlers) names.push_back(handler.options.name);
+  for (const auto& gateway : config.gateways) names.push_back(gateway.name);
   return names;
 }
 

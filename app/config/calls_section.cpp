@@ -80,17 +80,32 @@ std::optional<CallConfig> CallReader::call(const Place& place, const std::string
   return made;
 }
 
-ProviderConfig* CallReader::provider_named(const Place& place, const std::string& name) {
+ProviderConfig* provider_named(Reading& reading, Config& config, const Place& place, const std::string& name) {
   std::vector<std::string> names;
-  for (auto& provider : config_.providers) {
+  for (auto& provider : config.providers) {
     if (provider.name == name) return &provider;
     names.push_back(provider.name);
   }
   const auto advice = http::built_in_profile(name)
                           ? "; write providers: { " + name + ": { profile: " + name + ", headers: { … } } }"
                           : suggestion(name, names);
-  reading_.mistake(ErrorCode::config_unknown_name, place, "there is no provider \"" + name + "\"" + advice);
+  reading.mistake(ErrorCode::config_unknown_name, place, "there is no provider \"" + name + "\"" + advice);
   return nullptr;
+}
+
+void read_waiting(Reading& reading, const Place& place, Waiting& waiting) {
+  Fields fields(reading, place);
+  if (const auto deadline = fields.take("deadline")) {
+    waiting.deadline = reading.duration(*deadline, std::chrono::milliseconds(0)).value_or(waiting.deadline);
+  }
+  if (const auto late = fields.take("late")) {
+    waiting.accepted_when_late =
+        reading.choice<bool>(*late, {{"202", true}, {"409", false}}).value_or(waiting.accepted_when_late);
+  }
+  if (const auto again = fields.take("again")) {
+    waiting.wait_again = reading.choice<bool>(*again, {{"refuse", false}, {"wait", true}}).value_or(waiting.wait_again);
+  }
+  if (fields) fields.finish();
 }
 
 void CallReader::read_effect(Fields& fields, const std::string& name, EffectOptions& options,
@@ -108,7 +123,7 @@ void CallReader::read_effect(Fields& fields, const std::string& name, EffectOpti
   const auto named = provider.empty() ? fields.require("provider", "a name from providers") : fields.take("provider");
   options.provider = named ? reading_.verbatim(*named).value_or("") : provider;
   if (!named) return;
-  auto* found = provider_named(*named, options.provider);
+  auto* found = provider_named(reading_, config_, *named, options.provider);
   if (!found) return;
   found->used = true;
   options.policy = found->policy();

@@ -76,10 +76,12 @@ void read_top(Reading& reading, const Place& place, Config& config) {
       config.store = std::move(*read);
     }
   }
-  if (const auto sources = top.require("sources")) read_sources(reading, *sources, config);
   if (const auto providers = top.take("providers")) read_providers(reading, *providers, config);
+  if (const auto sources = top.require("sources")) read_sources(reading, *sources, config);
   if (const auto targets = top.take("targets")) read_targets(reading, *targets, config);
-  if (const auto handlers = top.require("handlers")) read_handlers(reading, *handlers, config, dialect);
+  // A gateway handles what it guards by itself.
+  const auto handlers = config.gateways.empty() ? top.require("handlers") : top.take("handlers");
+  if (handlers) read_handlers(reading, *handlers, config, dialect);
   read_admin(reading, top, config);
   read_log(reading, top, config.log);
   read_consumer(reading, top, config.consumer);

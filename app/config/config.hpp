@@ -35,6 +35,10 @@ struct GatewayConfig {
   std::string name;
   std::size_t listener;
   http::Gateway gateway;
+  /// Says what makes a repeated call to the service safe: a name from `providers`. Empty: nothing does.
+  std::string provider{};
+  std::chrono::seconds retention = std::chrono::hours(24 * 30);
+  Waiting waiting{.accepted_when_late = false};
 };
 
 /// A guarded route of a gateway.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/sections.hpp"
 #include "net/upstream.hpp"
 #include "sources/http/path_pattern.hpp"
 
@@ -34,7 +35,10 @@ class GatewayReader {
     const auto number = config_.gateways.size();
     for (std::size_t i = 0; i < gateway_.routes.size(); ++i)
       config_.sources.push_back({gateway_.routes[i].name, GatewaySource{number, i}});
-    config_.gateways.push_back({name_, listener, std::move(gateway_)});
+    said_.name = name_;
+    said_.listener = listener;
+    said_.gateway = std::move(gateway_);
+    config_.gateways.push_back(std::move(said_));
   }
 
  private:
@@ -49,6 +53,7 @@ class GatewayReader {
       if (other.listener == listener)
         reading_.mistake(ErrorCode::config_bad_value, place, "gateway \"" + other.name + "\" has this address already");
     read_upstream(fields);
+    read_guard(fields);
     fields.finish();
     return listener;
   }
@@ -77,6 +82,19 @@ class GatewayReader {
       upstream.trust_forwarded = reading_.choice<bool>(*field, {{"replace", false}, {"trust", true}}).value_or(false);
     if (const auto field = fields.take("traceparent"))
       upstream.add_traceparent = reading_.boolean(*field).value_or(true);
+  }
+
+  /// What holds for every guarded request.
+  void read_guard(Fields& fields) {
+    if (const auto field = fields.take("provider")) {
+      said_.provider = reading_.verbatim(*field).value_or("");
+      if (auto* provider = provider_named(reading_, config_, *field, said_.provider)) provider->used = true;
+    }
+    if (const auto field = fields.take("retention")) {
+      const auto value = reading_.duration(*field, std::chrono::seconds(1));
+      if (value) said_.retention = std::chrono::duration_cast<std::chrono::seconds>(*value);
+    }
+    if (const auto field = fields.take("waiting")) read_waiting(reading_, *field, said_.waiting);
   }
 
   void read_route(const Place& place) {
@@ -131,6 +149,7 @@ class GatewayReader {
   Listeners& listeners_;
   const std::string name_;
   http::Gateway gateway_;
+  GatewayConfig said_{};
 };
 
 }  // namespace

@@ -8,7 +8,8 @@
 //       notes }
 //
 //   gateway  listen, upstream, timeout, connect_timeout, idle_timeout, host (client, upstream),
-//            forwarded (replace, trust), traceparent (true, false), ca_file, tls, limits
+//            forwarded (replace, trust), traceparent (true, false), ca_file, tls, limits; of its guarded requests:
+//            provider (what makes a repeat safe), retention, waiting
 //   routes   match, key (required, optional), principal, credentials, name
 #pragma once
 

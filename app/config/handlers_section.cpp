@@ -274,22 +274,7 @@ class HandlerReader {
       reading_.mistake(ErrorCode::config_bad_value, *place,
                        "needs guard record: with another one nothing remembers that it was asked for");
     }
-    if (const auto waiting = fields.take("waiting")) read_waiting(*waiting);
-  }
-
-  void read_waiting(const Place& place) {
-    Fields fields(reading_, place);
-    auto& waiting = handler_.options.waiting;
-    if (const auto deadline = fields.take("deadline")) {
-      waiting.deadline = reading_.duration(*deadline, std::chrono::milliseconds(0)).value_or(waiting.deadline);
-    }
-    if (const auto late = fields.take("late")) {
-      waiting.accepted_when_late = reading_.choice<bool>(*late, {{"202", true}, {"409", false}}).value_or(true);
-    }
-    if (const auto again = fields.take("again")) {
-      waiting.wait_again = reading_.choice<bool>(*again, {{"refuse", false}, {"wait", true}}).value_or(false);
-    }
-    if (fields) fields.finish();
+    if (const auto waiting = fields.take("waiting")) read_waiting(reading_, *waiting, handler_.options.waiting);
   }
 
   void read_rest(Fields& fields) {

@@ -53,7 +53,6 @@ class CallReader {
   bool stored(const Place& place, const std::string& written);
   void check(const Place& place, const Parameter& parameter, bool settles);
   void check(const Place& place, const BodyTemplate& body, bool settles);
-  ProviderConfig* provider_named(const Place& place, const std::string& name);
 
   Reading& reading_;
   Config& config_;
@@ -78,6 +77,12 @@ std::optional<SqlTemplate> read_statement(Reading& reading, const Place& place, 
 
 /// Reports a parameter that only a settle step knows, anywhere else.
 void check_known(Reading& reading, const Place& place, const Parameter& parameter, bool settles);
+
+/// What whoever waits for outside calls gets.
+void read_waiting(Reading& reading, const Place& place, Waiting& waiting);
+
+/// The provider of that name; null, and a mistake with the nearest name, where there is none.
+ProviderConfig* provider_named(Reading& reading, Config& config, const Place& place, const std::string& name);
 
 /// "127.0.0.1:8080", "[::1]:8080".
 struct ListenAddress {

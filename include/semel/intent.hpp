@@ -44,7 +44,7 @@ struct Compensation {
 /// What a handler wants an outside system to do once the transaction has committed.
 struct Intention {
   std::string effect;       ///< names the performer and the settle handler
-  std::string request{};    ///< bytes for the performer, at most 1 MiB. Stored: it must hold no credentials
+  std::string request{};    ///< bytes for the performer, at most 16 MiB. Stored: it must hold no credentials
   std::string reference{};  ///< a business reference, such as an order number: for a lookup, and for people
   /// Overrides the derived key that the provider is given, for a gateway that passes on its caller's.
   std::optional<std::string> idempotency_key{};
@@ -53,7 +53,7 @@ struct Intention {
   /// For the first attempt only; kept in memory, never stored.
   Attributes credentials{};
 
-  static constexpr std::size_t request_size_max = 1 << 20;
+  static constexpr std::size_t request_size_max = 16u << 20;
 };
 
 enum class IntentState {

@@ -20,7 +20,7 @@ Result<Intent> intent_of(const Intention& wish, int ordinal, const Origin& origi
   const Effect* effect = outside.effect(wish.effect);
   if (!effect) return nobody_knows("effect", wish.effect);
   if (wish.request.size() > Intention::request_size_max)
-    return fix_call(ErrorCode::handler_misused, "the request of effect \"" + wish.effect + "\" is longer than 1 MiB");
+    return fix_call(ErrorCode::handler_misused, "the request of effect \"" + wish.effect + "\" is longer than 16 MiB");
   if (wish.compensation && !outside.effect(wish.compensation->effect))
     return nobody_knows("effect", wish.compensation->effect);
   std::optional<IntentId> parent;
