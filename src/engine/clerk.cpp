@@ -18,7 +18,8 @@ constexpr std::size_t items_max = 1'000;  ///< past it, intents wait in the ledg
 constexpr auto store_away_first = 50ms;
 constexpr auto store_away_longest = 5'000ms;
 constexpr int settle_failures_until_flagged = 5;
-constexpr EffectOptions settle_pace{.name = "", .delay_first = 1'000ms, .delay_max = 300'000ms};
+constexpr auto settle_delay_first = 1'000ms;
+constexpr auto settle_delay_max = 300'000ms;
 
 /// Every message's own failure has a culprit; anything else is the store's, and passes.
 bool is_the_stores(const Error& error) {
@@ -243,7 +244,7 @@ void Clerk::without_settling(Entry& entry) const {
   entry.to.settled = false;
   ++entry.failures;
   entry.to.flagged = entry.to.flagged || entry.failures >= settle_failures_until_flagged;
-  entry.due_in = semel::backoff(entry.failures, settle_pace.delay_first, settle_pace.delay_max, 1.0);
+  entry.due_in = semel::backoff(entry.failures, settle_delay_first, settle_delay_max, 1.0);
   entry.event->detail = "settle step failed: " + withheld_.at(entry.intent.id.hex);
 }
 
