@@ -2,7 +2,7 @@
 
 namespace semel::app {
 
-Result<OpenedSources> OpenedSources::open(const Config& config) {
+Result<OpenedSources> OpenedSources::open(const Config& config, Store& store) {
   OpenedSources opened;
   for (const auto& options : config.listeners) {
     auto listener = http::listen(options);
@@ -19,24 +19,33 @@ Result<OpenedSources> OpenedSources::open(const Config& config) {
     guarded.push_back(*std::move(added));
   }
   for (const auto& source : config.sources) {
-    if (const auto* route = std::get_if<GatewaySource>(&source.kind)) {
-      opened.all_.push_back(guarded[route->gateway][route->route]);
-      continue;
-    }
-    if (const auto* options = std::get_if<file::Options>(&source.kind)) {
-      auto file = file::open(*options);
-      if (!file) return std::move(file).error();
-      opened.all_.push_back(file->get());
-      opened.files_.push_back(std::move(*file));
-      continue;
-    }
-    const auto& http = std::get<HttpSource>(source.kind);
-    auto& listener = *opened.listeners_[http.listener].listener;
-    auto added = std::visit([&](const auto& kind) { return listener.add(kind); }, http.kind);
-    if (!added) return fix_call(added.error().code, "source \"" + source.name + "\": " + added.error().message);
-    opened.all_.push_back(*added);
+    auto one = opened.open_one(source, guarded, store);
+    if (!one) return std::move(one).error();
+    opened.all_.push_back(*one);
   }
   return opened;
+}
+
+Result<Source*> OpenedSources::open_one(const SourceConfig& source, const std::vector<std::vector<Source*>>& guarded,
+                                        Store& store) {
+  if (const auto* route = std::get_if<GatewaySource>(&source.kind)) return guarded[route->gateway][route->route];
+  if (const auto* options = std::get_if<file::Options>(&source.kind)) {
+    auto file = file::open(*options);
+    if (!file) return std::move(file).error();
+    files_.push_back(std::move(*file));
+    return files_.back().get();
+  }
+  if (const auto* options = std::get_if<queue::Options>(&source.kind)) {
+    auto queue = queue::open(store, *options);
+    if (!queue) return std::move(queue).error();
+    queues_.push_back(std::move(*queue));
+    return queues_.back().get();
+  }
+  const auto& http = std::get<HttpSource>(source.kind);
+  auto& listener = *listeners_[http.listener].listener;
+  auto added = std::visit([&](const auto& kind) { return listener.add(kind); }, http.kind);
+  if (!added) return fix_call(added.error().code, "source \"" + source.name + "\": " + added.error().message);
+  return *added;
 }
 
 Result<void> OpenedSources::start() {

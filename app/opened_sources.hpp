@@ -4,6 +4,7 @@
 #include <memory>
 #include <semel/sources/file.hpp>
 #include <semel/sources/http.hpp>
+#include <semel/sources/queue.hpp>
 #include <semel/store.hpp>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ namespace semel::app {
 /// Listeners do not serve before `start`.
 class OpenedSources {
  public:
-  static Result<OpenedSources> open(const Config& config);
+  /// `store` has the queues, and outlives them.
+  static Result<OpenedSources> open(const Config& config, Store& store);
   Result<void> start();
 
   const std::vector<Source*>& all() const { return all_; }
@@ -24,12 +26,16 @@ class OpenedSources {
   std::vector<std::string> addresses() const;
 
  private:
+  /// `guarded`: for each gateway, the sources of its routes.
+  Result<Source*> open_one(const SourceConfig& source, const std::vector<std::vector<Source*>>& guarded, Store& store);
+
   struct Listening {
     std::string text;  ///< "http://127.0.0.1"
     std::unique_ptr<http::Listener> listener;
   };
   std::vector<Listening> listeners_;
   std::vector<std::unique_ptr<file::Source>> files_;
+  std::vector<std::unique_ptr<Source>> queues_;
   std::vector<Source*> all_;
 };
 

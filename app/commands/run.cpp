@@ -148,7 +148,7 @@ int run_on(StoreT& store, Config& config, const RunOptions& options, Signals& si
   }
   auto performers = OpenedPerformers::open(config);
   if (!performers) return report(performers.error(), config.redactor);
-  auto sources = OpenedSources::open(config);
+  auto sources = OpenedSources::open(config, store);
   if (!sources) return report(sources.error(), config.redactor);
   Announcement announcement(log, *sources);
   observers.push_back(&announcement);

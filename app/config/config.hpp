@@ -8,6 +8,7 @@
 #include <semel/consumer.hpp>
 #include <semel/sources/file.hpp>
 #include <semel/sources/http.hpp>
+#include <semel/sources/queue.hpp>
 #include <semel/stores/postgres.hpp>
 #include <semel/stores/sqlite.hpp>
 #include <string>
@@ -49,7 +50,7 @@ struct GatewaySource {
 
 struct SourceConfig {
   std::string name;
-  std::variant<HttpSource, GatewaySource, file::Options> kind;
+  std::variant<HttpSource, GatewaySource, file::Options, queue::Options> kind;
 };
 
 struct HandlerConfig {

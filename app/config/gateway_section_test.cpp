@@ -183,7 +183,7 @@ const Replaced replaced_parts[] = {
      {"SEMEL-0404 semel.yaml:8:14: sources.second.gateway: gateway \"api\" has this address already"}},
     {"    gateway:",
      "    file: a.jsonl\n    gateway:",
-     {"SEMEL-0404 semel.yaml:4:5: sources.api: is one of \"http\", \"gateway\" and \"file\", not several"}},
+     {"SEMEL-0404 semel.yaml:4:5: sources.api: is one of http, gateway, file and queue, not several"}},
 };
 
 TEST(GatewaySection, SaysEveryMistakeWithItsPlace) {

@@ -22,18 +22,17 @@ class SourceReader {
     if (!fields) return;
     if (std::any_of(config_.sources.begin(), config_.sources.end(), [&](const auto& one) { return one.name == name; }))
       reading_.mistake(ErrorCode::config_bad_value, place, "a gateway's route has the name \"" + name + "\" already");
-    const auto http = fields.take("http");
-    const auto gateway = fields.take("gateway");
-    const auto file = fields.take("file");
-    if (int(http.has_value()) + int(gateway.has_value()) + int(file.has_value()) > 1)
-      reading_.mistake(ErrorCode::config_bad_value, place, "is one of \"http\", \"gateway\" and \"file\", not several");
-    if (http) read_http(name, *http);
-    if (gateway) read_gateway(reading_, config_, listeners_, name, *gateway, fields);
-    if (file) read_file(name, *file);
+    constexpr std::string_view kinds[] = {"http", "gateway", "file", "queue"};
+    const auto written = std::ranges::count_if(kinds, [&](auto kind) { return bool(place.node[std::string(kind)]); });
+    if (written > 1)
+      reading_.mistake(ErrorCode::config_bad_value, place, "is one of http, gateway, file and queue, not several");
+    if (written == 0) reading_.mistake(ErrorCode::config_missing_field, place, "needs http, gateway, file or queue");
+    if (const auto http = fields.take("http")) read_http(name, *http);
+    if (const auto gateway = fields.take("gateway"))
+      read_gateway(reading_, config_, listeners_, name, *gateway, fields);
+    if (const auto file = fields.take("file")) read_file(name, *file);
+    if (const auto queue = fields.take("queue")) read_queue(name, *queue);
     fields.finish();
-    if (!http && !gateway && !file && !place.node["http"] && !place.node["gateway"] && !place.node["file"]) {
-      reading_.mistake(ErrorCode::config_missing_field, place, "needs \"http\", \"gateway\" or \"file\"");
-    }
   }
 
  private:
@@ -52,6 +51,24 @@ class SourceReader {
         options.buffered_lines_max = static_cast<std::size_t>(
             reading_.integer(*count, 1, 10'000'000).value_or(static_cast<std::int64_t>(options.buffered_lines_max)));
       }
+      fields.finish();
+    }
+    config_.sources.push_back({name, std::move(options)});
+  }
+
+  void read_queue(const std::string& name, const Place& place) {
+    queue::Options options;
+    options.name = name;
+    if (!place.node.IsMap()) {
+      options.queue = reading_.text(place).value_or("");
+    } else {
+      Fields fields(reading_, place);
+      if (const auto queue = fields.require("name", "the queue that handlers publish to"))
+        options.queue = reading_.text(*queue).value_or("");
+      if (const auto lease = fields.take("lease"))
+        options.lease = reading_.duration(*lease, std::chrono::milliseconds(1)).value_or(options.lease);
+      if (const auto every = fields.take("poll_every"))
+        options.poll_every = reading_.duration(*every, std::chrono::milliseconds(1)).value_or(options.poll_every);
       fields.finish();
     }
     config_.sources.push_back({name, std::move(options)});
