@@ -134,6 +134,9 @@ void CallReader::read_times(Fields& fields, EffectOptions& options) {
   if (const auto place = fields.take("timeout")) {
     options.timeout = reading_.duration(*place, std::chrono::milliseconds(1)).value_or(options.timeout);
   }
+  if (const auto place = fields.take("lease")) {
+    options.lease = reading_.duration(*place, std::chrono::milliseconds(500)).value_or(options.lease);
+  }
   if (const auto place = fields.take("give_up_after")) {
     const auto value = reading_.duration(*place, std::chrono::seconds(1));
     if (value) options.give_up_after = std::chrono::duration_cast<std::chrono::seconds>(*value);
