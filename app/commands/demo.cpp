@@ -16,16 +16,18 @@ namespace semel::app {
 namespace {
 
 constexpr auto introduction =
-    "41 payments are in flight. A consumer is killed after it has charged them and before it has acknowledged them,\n"
-    "so they come again. Then two consumers get the same payments at once. Who charges twice?\n\n"
+    "41 payments are in flight. A consumer is killed after it has had them charged by the payment provider and before\n"
+    "it has written that down, so they come again. Then two consumers get the same payments at once. Who charges "
+    "twice?\n\n"
     "  version 1   charges, then records what it did\n"
     "  version 2   looks up whether it was done, charges, then records it\n"
-    "  semel       this program, with six lines of configuration\n\n";
+    "  semel       this program, with 16 lines of configuration\n\n";
 
 constexpr auto conclusion =
-    "\nEffects are rows in each consumer's ledger, counted afterwards. Semel's record of a payment and the charge are "
-    "one\n"
-    "transaction: both are there or neither, so a payment that comes again is recognised, and none is lost.\n";
+    "\nEffects are charges in the provider's ledger, counted afterwards; lost is what was never charged, or whose "
+    "charge\n"
+    "the consumer does not know of. Semel commits what it will ask for together with its record of the payment, calls\n"
+    "after that, and writes down the outcome. Killed in between, it calls again with the same idempotency key.\n";
 
 /// A folder that is gone at the end.
 class TemporaryFolder {

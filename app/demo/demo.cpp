@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <thread>
@@ -27,10 +28,31 @@ class Scene {
   }
   virtual ~Scene() = default;
 
-  virtual Result<void> prepare() { return create_ledger(ledger_); }
+  /// The ledger is there, and its process serves.
+  virtual Result<void> prepare() {
+    if (auto created = create_ledger(ledger_); !created) return created;
+    auto started = start({"demo-ledger", ledger_, file("ledger.sock")});
+    if (!started) return std::move(started).error();
+    ledger_process_.emplace(*std::move(started));
+    const std::string ready = "ready ";
+    const auto step = ledger_process_->next_step();
+    if (!step || !step->starts_with(ready))
+      return retry_later(ErrorCode::source_unreadable, "the demo's ledger did not start; see " + file("errors.txt"));
+    ledger_port_ = step->substr(ready.size());
+    ledger_process_->release();
+    return {};
+  }
   virtual std::vector<std::string> consumer_command() const = 0;
-  /// Where every effect is durable and nothing is acknowledged.
-  virtual const char* effects_step() const = 0;
+  /// Runs a consumer until every charge is in the ledger and nothing of it is written down by the consumer.
+  virtual Result<void> run_until_charged(ChildProcess& consumer) = 0;
+  /// How long after a consumer's death another one may go on with its calls.
+  virtual std::chrono::milliseconds lease() const { return std::chrono::milliseconds(0); }
+  /// Payments without a charge, or whose charge the consumer does not know of in the end.
+  virtual Result<long long> lost() const {
+    auto counted = count();
+    if (!counted) return std::move(counted).error();
+    return payments - counted->payments;
+  }
   /// Where a consumer has its messages and has not decided about them yet.
   virtual const char* messages_step() const = 0;
 
@@ -52,8 +74,10 @@ class Scene {
   std::string program_;
   std::filesystem::path folder_;
   std::string ledger_;
+  std::string ledger_port_{};
 
  private:
+  std::optional<ChildProcess> ledger_process_{};
   long long deliveries_ = 0;
 };
 
@@ -62,24 +86,18 @@ class NaiveScene : public Scene {
   NaiveScene(const Options& options, int version, const std::string& fault)
       : Scene(options, fmt::format("version-{}-{}", version, fault)), version_(version) {}
 
-  Result<void> prepare() override {
-    if (auto prepared = Scene::prepare(); !prepared) return prepared;
-    auto started = start({"demo-ledger", ledger_, file("ledger.sock")});
-    if (!started) return std::move(started).error();
-    ledger_process_.emplace(*std::move(started));
-    if (ledger_process_->run_until("ready")) return ledger_process_->release(), Result<void>();
-    return retry_later(ErrorCode::source_unreadable, "the demo's ledger did not start; see " + file("errors.txt"));
-  }
   std::vector<std::string> consumer_command() const override {
     return {"demo-consumer", std::to_string(version_), file("payments.jsonl"), file("consumer.db"),
             file("ledger.sock")};
   }
-  const char* effects_step() const override { return "charged"; }
+  Result<void> run_until_charged(ChildProcess& consumer) override {
+    if (consumer.run_until("charged")) return {};
+    return retry_later(ErrorCode::source_unreadable, "a consumer ended too early; see " + file("errors.txt"));
+  }
   const char* messages_step() const override { return "looked-up"; }
 
  private:
   int version_;
-  std::optional<ChildProcess> ledger_process_{};
 };
 
 class SemelScene : public Scene {
@@ -87,18 +105,28 @@ class SemelScene : public Scene {
   SemelScene(const Options& options, const std::string& fault) : Scene(options, "semel-" + fault) {}
 
   Result<void> prepare() override {
-    std::ofstream(file("semel.yaml")) << fmt::format(R"(store: sqlite:{}
+    if (auto prepared = Scene::prepare(); !prepared) return prepared;
+    if (auto created = create_shop(shop()); !created) return created;
+    std::ofstream(file("semel.yaml")) << fmt::format(
+        R"(store: sqlite:{shop}
 sources:
-  payments: {{ file: {} }}
+  payments: {{ file: {payments} }}
+providers:
+  bank: {{ key: {{ header: Idempotency-Key, lifetime: 24h }}, calls_max: {calls} }}
 handlers:
   charge:
     from: payments
     key: /payment_id
-    execute:
-      - INSERT INTO ledger (payment_id, cents) VALUES (:key, :/cents)
+    execute: INSERT INTO payments (id, cents) VALUES (:key, :/cents)
+    call:
+      provider: bank
+      url: "http://127.0.0.1:{port}/charges"
+      body: {{ payment: ":/payment_id", cents: ":/cents" }}
+      lease: {lease}ms
+      settle: {{ execute: UPDATE payments SET charge = :outcome_reference WHERE id = :/payment_id }}
 )",
-                                                     ledger_, file("payments.jsonl"));
-    if (auto prepared = Scene::prepare(); !prepared) return prepared;
+        fmt::arg("shop", shop()), fmt::arg("payments", file("payments.jsonl")), fmt::arg("calls", payments),
+        fmt::arg("port", ledger_port_), fmt::arg("lease", lease().count()));
     auto migrate = start({"migrate", file("semel.yaml")});
     if (!migrate) return std::move(migrate).error();
     if (migrate->wait() == 0) return {};
@@ -108,21 +136,39 @@ handlers:
     return {"run", file("semel.yaml"), "--probe-fd",
             fmt::format("{},{}", ChildProcess::step_fd, ChildProcess::release_fd)};
   }
-  const char* effects_step() const override { return "committed"; }
+  /// After the charge, and before its outcome is written.
+  Result<void> run_until_charged(ChildProcess& consumer) override {
+    int called = 0;
+    while (auto step = consumer.next_step()) {
+      if (*step == "called") ++called;
+      if (*step == "reported" && called == payments) {
+        auto ledger = LedgerClient::connect(file("ledger.sock"));
+        return ledger ? ledger->wait_for(payments) : Result<void>(std::move(ledger).error());
+      }
+      consumer.release();
+    }
+    return retry_later(ErrorCode::source_unreadable, "semel ended too early; see " + file("errors.txt"));
+  }
   const char* messages_step() const override { return "received"; }
+  std::chrono::milliseconds lease() const override { return std::chrono::milliseconds(1'000); }
+  Result<long long> lost() const override {
+    auto settled = count_settled(shop());
+    if (!settled) return std::move(settled).error();
+    return payments - *settled;
+  }
+
+ private:
+  std::string shop() const { return file("shop.db"); }
 };
 
 /// Kills the consumer after the last effect and before any acknowledgement; then everything is delivered again.
 Result<void> play_killed(Scene& scene) {
   auto first = scene.start_consumer();
   if (!first) return std::move(first).error();
-  while (first->run_until(scene.effects_step())) {
-    auto counted = scene.count();
-    if (!counted) return std::move(counted).error();
-    if (counted->payments == payments) break;
-    first->release();
-  }
+  if (auto charged = scene.run_until_charged(*first); !charged) return charged;
   first->kill();
+  // Nobody takes over the calls of a process that may be alive.
+  std::this_thread::sleep_for(scene.lease());
   auto second = scene.start_consumer();
   if (!second) return std::move(second).error();
   second->run_to_end();
@@ -156,13 +202,10 @@ Result<Row> play(Scene& scene, const std::string& consumer, const Fault& fault) 
   if (auto played = fault.play(scene); !played) return std::move(played).error();
   auto counted = scene.count();
   if (!counted) return std::move(counted).error();
-  return Row{consumer,
-             fault.name,
-             payments,
-             scene.deliveries(),
-             counted->effects,
-             counted->effects - counted->payments,
-             payments - counted->payments};
+  const auto lost = scene.lost();
+  if (!lost) return lost.error();
+  return Row{consumer, fault.name, payments, scene.deliveries(), counted->effects, counted->effects - counted->payments,
+             *lost};
 }
 
 }  // namespace

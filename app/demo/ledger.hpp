@@ -1,7 +1,9 @@
-// The demo's payment ledger: a process of its own with a database of its own, as a payment provider is.
+// The demo's payment provider: a process of its own with a ledger of its own.
 //
-//   request   charge <payment> <cents>\n
-//   reply     ok\n        once the charge is committed
+//   on a Unix socket   charge <payment> <cents>\n   ->  ok\n, once the charge is committed: each is one more
+//                      wait <count>\n              ->  ok\n, once there are so many charges
+//   over HTTP          POST /charges {"payment":…,"cents":…}   ->  201 {"id":…}, once it is committed
+//                      under an Idempotency-Key that it knows, what was made then, and no second charge
 #pragma once
 
 #include <semel/result.hpp>
@@ -9,7 +11,8 @@
 
 namespace semel::demo {
 
-/// Serves on a Unix socket until it is killed. Reports the step "ready" once it listens.
+/// Serves on a Unix socket and on a port of 127.0.0.1 until it is killed. Reports the step "ready PORT" once it
+/// listens.
 int serve_ledger(const std::string& database, const std::string& socket_path);
 
 /// A connection to a ledger.
@@ -22,9 +25,13 @@ class LedgerClient {
 
   /// Returns once the charge is in the ledger.
   Result<void> charge(const std::string& payment, long long cents);
+  /// Returns once it has made so many charges.
+  Result<void> wait_for(long long count);
 
  private:
   explicit LedgerClient(int socket) : socket_(socket) {}
+  Result<void> ask(const std::string& line);
+
   int socket_;
 };
 
@@ -35,5 +42,10 @@ struct LedgerCount {
 };
 Result<void> create_ledger(const std::string& database);
 Result<LedgerCount> count_ledger(const std::string& database);
+
+/// The shop of the consumer that does not double payments, beside Semel's own tables.
+Result<void> create_shop(const std::string& database);
+/// Payments that are there with their charge.
+Result<long long> count_settled(const std::string& database);
 
 }  // namespace semel::demo
