@@ -66,6 +66,7 @@ handlers:
       body: { amount: ":/amount", text: "order :{/id}", nested: [ 1, ":key" ] }
       reference: /id
       timeout: 5s
+      lease: 2s
       give_up_after: 1h
       settle:
         execute: UPDATE orders SET charge = :outcome_reference, state = :outcome WHERE id = :/id
@@ -118,6 +119,7 @@ TEST(Calls, ReadsWhatIsCalledPublishedAndWaitedFor) {
   const auto& call = handler.calls.at(0);
   EXPECT_EQ(call.options.name, "charge-card");
   EXPECT_EQ(call.options.timeout, 5s);
+  EXPECT_EQ(call.options.lease, 2s);
   EXPECT_EQ(call.options.give_up_after, 1h);
   EXPECT_EQ(call.settle.execute.size(), 1u);
   EXPECT_EQ(call.settle.publish.at(0).to, "work") << "the queue's own name";
