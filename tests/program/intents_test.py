@@ -4,6 +4,7 @@ misbehaves when it is told to."""
 import base64
 import hashlib
 import hmac
+import http.client
 import http.server
 import json
 import pathlib
@@ -21,7 +22,7 @@ ENVIRONMENT = {"BANK_KEY": "sk_c0nfidential", "EVENTS_SECRET": WEBHOOK_SECRET}
 
 CONFIG = """
 store: {{ uri: "{store}", lock_timeout: 10s }}
-admin: none
+admin: {{ listen: "127.0.0.1:{admin}" }}
 sources:
   orders: {{ http: {{ listen: "127.0.0.1:{port}", path: /orders, requests: {{ principal: none }} }} }}
 providers:
@@ -125,8 +126,8 @@ class Outside(Case):
         database.execute("CREATE TABLE orders (id text PRIMARY KEY, cents bigint, state text, charge text)")
         self.provider = ProviderProcess(database_folder(self, database)).start()
         self.addCleanup(self.provider.stop)
-        self.port = free_port()
-        text = CONFIG.format(store=database.uri, port=self.port, policy=policy, timeout=timeout,
+        self.port, self.admin = free_port(), free_port()
+        text = CONFIG.format(store=database.uri, port=self.port, admin=self.admin, policy=policy, timeout=timeout,
                              bank=self.provider.url, audit=self.audit, more=more.format(bank=self.provider.url),
                              events=f"http://127.0.0.1:{self.receiver.server_address[1]}/in")
         self.config = self.write(f"{self.port}.yaml", text)
@@ -145,6 +146,13 @@ class Outside(Case):
 
     def order(self, order_id="o1", amount=1250):
         return post(self.port, "/orders", {"id": order_id, "amount": amount}, {"Idempotency-Key": order_id})
+
+    def metrics(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.admin)
+        connection.request("GET", "/metrics")
+        lines = connection.getresponse().read().decode().splitlines()
+        connection.close()
+        return dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
 
     def orders(self, database):
         return database.execute("SELECT id, state, charge FROM orders ORDER BY id")
@@ -172,6 +180,9 @@ class Charging(Outside):
         self.assertEqual((again[0], again[2], again[1].get("Idempotent-Replayed")), (201, body, "true"))
         self.assertEqual(self.orders(database), [("o1", "succeeded", charge["id"])])
         self.assertEqual(len(self.provider.ledger()), 1)
+        metrics = self.metrics()
+        self.assertEqual(metrics['semel_calls_total{effect="charge",verdict="succeeded"}'], "1")
+        self.assertEqual((metrics["semel_intents_waiting_for_operator"], metrics["semel_backlog_known"]), ("0", "1"))
         code, intents = self.intents()
         self.assertEqual((code, [i["state"] for i in intents]), (0, ["succeeded"]))
         code, output, errors = self.semel("intents", "show", intents[0]["id"][:8], "--json")
@@ -223,6 +234,9 @@ class Operator(Outside):
         self.assertEqual(status, 409, body)
         code, intents = self.intents("--waiting")
         self.assertEqual((code, [i["state"] for i in intents]), (4, ["ambiguous"]))
+        metrics = self.metrics()
+        self.assertEqual(metrics["semel_intents_waiting_for_operator"], "1")
+        self.assertEqual(metrics['semel_intents{state="ambiguous"}'], "1")
         return program, intents[0]["id"]
 
     def resolve(self, intent, *what):
@@ -307,6 +321,7 @@ class Publishing(Outside):
         code, output, errors = self.semel("outbox", "list", "--held", "--json")
         self.assertEqual(code, 0, errors)
         held, = json.loads(output)
+        self.assertEqual(self.semel("outbox", "list", "--to", "audit", "--json")[1].strip(), "[]")
         self.assertEqual((held["to"], held["held"]), ("events", True))
         self.assertEqual(self.semel("outbox", "release", held["id"])[0], 0)
         program = self.serve_on()
@@ -322,7 +337,7 @@ class Checking(Outside):
                                         "23h, then an operator is asked"),
                              (WITH_LOOKUP, "is looked up by reference"),
                              (WITH_NEITHER, "semel intents resolve")]:
-            text = CONFIG.format(store=database.uri, port=free_port(), policy=policy, timeout="5s", more="",
+            text = CONFIG.format(store=database.uri, port=free_port(), admin=free_port(), policy=policy, timeout="5s", more="",
                                  bank="http://127.0.0.1:1", audit=self.folder / "audit", events="http://127.0.0.1:1")
             self.config = self.write("check.yaml", text)
             self.assertIn(said, self.semel("check")[1])
