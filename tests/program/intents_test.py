@@ -337,8 +337,8 @@ class Checking(Outside):
                                         "23h, then an operator is asked"),
                              (WITH_LOOKUP, "is looked up by reference"),
                              (WITH_NEITHER, "semel intents resolve")]:
-            text = CONFIG.format(store=database.uri, port=free_port(), admin=free_port(), policy=policy, timeout="5s", more="",
-                                 bank="http://127.0.0.1:1", audit=self.folder / "audit", events="http://127.0.0.1:1")
+            text = CONFIG.format(store=database.uri, port=free_port(), admin=free_port(), policy=policy,
+                                 timeout="5s", more="", bank="http://127.0.0.1:1", audit=self.folder / "audit", events="http://127.0.0.1:1")
             self.config = self.write("check.yaml", text)
             self.assertIn(said, self.semel("check")[1])
 
