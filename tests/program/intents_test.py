@@ -338,7 +338,8 @@ class Checking(Outside):
                              (WITH_LOOKUP, "is looked up by reference"),
                              (WITH_NEITHER, "semel intents resolve")]:
             text = CONFIG.format(store=database.uri, port=free_port(), admin=free_port(), policy=policy,
-                                 timeout="5s", more="", bank="http://127.0.0.1:1", audit=self.folder / "audit", events="http://127.0.0.1:1")
+                                 timeout="5s", more="", bank="http://127.0.0.1:1",
+                                 audit=self.folder / "audit", events="http://127.0.0.1:1")
             self.config = self.write("check.yaml", text)
             self.assertIn(said, self.semel("check")[1])
 
