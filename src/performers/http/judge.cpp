@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "net/passed_head.hpp"
 #include "performers/http/retry_after.hpp"
 
 namespace semel::http {
@@ -17,13 +18,22 @@ bool contains(const std::vector<std::string>& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-/// What an answer holds, for the settle step and for people. Cookies are credentials.
+/// Without what is one connection's (RFC 9110, 7.6.1). A body that is whole is framed anew by whoever sends it on.
+Attributes end_to_end_headers(const Attributes& headers) {
+  const auto connection = net::connection_names(headers);
+  Attributes passed;
+  for (const auto& [name, value] : headers.entries())
+    if (!net::is_hop_by_hop(name, connection) && Attributes{{name, ""}}.count("Content-Length") == 0)
+      passed.add(name, value);
+  return passed;
+}
+
+/// What an answer holds, cookies too: they are for the first caller. What is stored of it is chosen by the engine.
 CallReport answered(CallVerdict verdict, const net::Returned& returned, std::chrono::system_clock::time_point now) {
   CallReport report{.verdict = verdict};
   report.outcome.answer.status = returned.status;
   report.outcome.answer.body = returned.body;
-  for (const auto& [name, value] : returned.headers.entries())
-    if (Attributes{{name, ""}}.count("Set-Cookie") == 0) report.outcome.answer.headers.add(name, value);
+  report.outcome.answer.headers = end_to_end_headers(returned.headers);
   report.outcome.detail = "status " + std::to_string(returned.status);
   if (returned.cut) report.outcome.detail += "; its body is not whole: " + returned.detail;
   report.retry_after = retry_after(returned.headers, now);

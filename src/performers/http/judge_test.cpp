@@ -50,13 +50,30 @@ TEST(JudgeAnswer, WithoutAnAnswerItTellsWhetherTheRequestCanHaveLeft) {
   EXPECT_EQ(verdict({}, {.reach = Reach::unknown}), CallVerdict::unknown);
 }
 
-TEST(JudgeAnswer, GivesTheAnswerOnWithoutCookies) {
-  const auto report =
-      judge({}, answer(429, "slow down", {{"Retry-After", "3"}, {"Set-Cookie", "s"}, {"X", "y"}})).report;
+TEST(JudgeAnswer, GivesTheAnswerOnWithAllThatIsNotOneConnections) {
+  const auto report = judge({}, answer(429, "slow down",
+                                       {{"Retry-After", "3"},
+                                        {"Connection", "X-Mine, close"},
+                                        {"Set-Cookie", "a=1; expires=Mon, 21 Oct 2030 07:28:00 GMT"},
+                                        {"x-mine", "dropped"},
+                                        {"Keep-Alive", "timeout=5"},
+                                        {"Proxy-Authenticate", "Basic"},
+                                        {"Transfer-Encoding", "chunked"},
+                                        {"Trailer", "Digest"},
+                                        {"Upgrade", "h2c"},
+                                        {"content-length", "9"},
+                                        {"Set-Cookie", "b=2"},
+                                        {"X-Custom", "y"}}))
+                          .report;
   EXPECT_EQ(report.retry_after, std::chrono::seconds(3));
   EXPECT_EQ(report.outcome.answer.status, 429);
   EXPECT_EQ(report.outcome.answer.body, "slow down");
-  EXPECT_EQ(report.outcome.answer.headers.entries(), (Attributes{{"Retry-After", "3"}, {"X", "y"}}.entries()));
+  EXPECT_EQ(report.outcome.answer.headers.entries(),
+            (Attributes{{"Retry-After", "3"},
+                        {"Set-Cookie", "a=1; expires=Mon, 21 Oct 2030 07:28:00 GMT"},
+                        {"Set-Cookie", "b=2"},
+                        {"X-Custom", "y"}}
+                 .entries()));
 }
 
 TEST(JudgeAnswer, ABodyThatIsCutIsJudgedByItsStatus) {
