@@ -28,8 +28,8 @@ struct Rejection {
 
 using Outcome = std::variant<Answer, Rejection>;
 
-/// The headers of `answer` that a replay may carry: content-type, content-language, content-location, etag, link,
-/// location, last-modified, retry-after, and x-… names are not among them; cookies never.
+/// The headers of an answer that a replay may carry: content-type, content-encoding (without it the body cannot be
+/// read), content-language, content-location, etag, link, location, last-modified, retry-after. Cookies never.
 Attributes replayable_headers(const Attributes& headers);
 
 }  // namespace semel

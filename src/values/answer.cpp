@@ -5,8 +5,9 @@
 namespace semel {
 namespace {
 
-constexpr std::string_view replayable[] = {"content-type", "content-language", "content-location", "etag",
-                                           "link",         "location",         "last-modified",    "retry-after"};
+constexpr std::string_view replayable[] = {
+    "content-type", "content-encoding", "content-language", "content-location", "etag",
+    "link",         "location",         "last-modified",    "retry-after"};
 
 }  // namespace
 

@@ -42,7 +42,8 @@ TEST(Answer, AReplayCarriesHeadersOfAnAllowListAndNeverACookie) {
                                                 {"Content-Language", "en"},
                                                 {"Content-Location", "/c"},
                                                 {"Last-Modified", "Mon, 21 Oct 2030 07:28:00 GMT"},
-                                                {"Retry-After", "3"}};
+                                                {"Retry-After", "3"},
+                                                {"Content-Encoding", "gzip"}};
   EXPECT_EQ(kept.entries(), expected);
 }
 
