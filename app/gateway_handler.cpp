@@ -45,6 +45,12 @@ Answer as_answer(net::Response response) {
   return {.status = response.status, .headers = std::move(response.headers), .body = std::move(response.body)};
 }
 
+/// What the service answered is not known, only that it did it.
+Answer as_an_operator_says(const CallOutcome& outcome) {
+  return {.headers = {{"Content-Type", "application/json"}},
+          .body = "{\"state\":\"succeeded\",\"reference\":" + net::json_string(outcome.reference) + "}\n"};
+}
+
 }  // namespace
 
 const ProviderConfig* provider_of(const GatewayConfig& gateway, const Config& config) {
@@ -110,6 +116,7 @@ Answer answer_of_service(const Settled& settled, SettleWork<SqlSession>& work) {
   const auto state = settled.intent().status.state;
   if (state == IntentState::abandoned)
     return as_answer(net::problem_response(net::Problem::failed, {.detail = "an operator gave this request up"}));
+  if (state == IntentState::succeeded && status == 0) return as_an_operator_says(outcome);
   if (state == IntentState::failed && outcome.answer.status == 504 && outcome.answer.body.empty()) {
     work.forget();
     return as_answer(net::problem_response(net::Problem::upstream_unreachable, {.detail = outcome.detail}));
