@@ -155,13 +155,30 @@ class SqliteDatabase:
         pass
 
 
+class PostgresServer:
+    """A server of a test's own, for what is counted over all of it."""
+
+    def __init__(self):
+        script = pathlib.Path(__file__).resolve().parents[2] / "script" / "with-postgres"
+        self._process = subprocess.Popen([script, "sh", "-c", 'echo "$SEMEL_TEST_POSTGRES"; cat'],
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.uri = self._process.stdout.readline().strip()
+        if not self.uri:
+            raise AssertionError("script/with-postgres did not start a server")
+
+    def stop(self):
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+
 class PostgresDatabase:
-    """A database of its own on the server that SEMEL_TEST_POSTGRES names."""
+    """A database of its own on `server`, a URI, or on that which SEMEL_TEST_POSTGRES names."""
     name = "postgres"
     count = 0
 
-    def __init__(self, folder):
-        server = os.environ.get("SEMEL_TEST_POSTGRES")
+    def __init__(self, folder, server=None):
+        server = server or os.environ.get("SEMEL_TEST_POSTGRES")
         if not server:
             raise AssertionError("SEMEL_TEST_POSTGRES is not set: run this under script/with-postgres")
         PostgresDatabase.count += 1
