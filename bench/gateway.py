@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Passing an unguarded request through, beside nginx as a proxy: one process each, kept connections, a small body.
 
-    bench/gateway.py PASS_THROUGH [--quick]
+    bench/gateway.py PASS_THROUGH SEMEL [--quick]
 
 Both stand before the same service (a second nginx that answers by itself) and are asked in turn, A B A B, so that
 what else the machine does meets both. wrk asks. CPU is what the proxy's process used, by request.
+
+Then a guarded request beside the commits that it cannot do without: see bench/guarded.py.
 """
 
 import argparse
@@ -18,6 +20,8 @@ import sys
 import tempfile
 import time
 import urllib.request
+
+import guarded
 
 CONNECTIONS = (1, 16, 64)
 
@@ -113,29 +117,42 @@ def measure(port, pid, connections, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pass_through", help="the program of that name, built")
+    parser.add_argument("semel", help="the program")
     parser.add_argument("--quick", action="store_true", help="shorter and fewer pairs")
+    parser.add_argument("--guarded", action="store_true", help="only the guarded requests")
     arguments = parser.parse_args()
-    missing = [tool for tool in ("nginx", "wrk") if not shutil.which(tool)]
+    needed = ("nginx",) if arguments.guarded else ("nginx", "wrk")
+    missing = [tool for tool in needed if not shutil.which(tool)]
     if missing:
         sys.exit("needs " + " and ".join(missing) + "; on Debian: apt-get install nginx-light wrk")
     pairs, seconds = (3, 2) if arguments.quick else (7, 5)
     with tempfile.TemporaryDirectory(prefix="semel-gateway-") as folder:
-        service_port, nginx_port = free_port(), free_port()
+        service_port = free_port()
         body = "hello, this is the answer of the service behind"
         service = Nginx(folder, "service", SERVICE.format(port=service_port, body=body))
-        proxy = Nginx(folder, "proxy", PROXY.format(service=service_port, port=nginx_port))
-        ours = subprocess.Popen([arguments.pass_through, f"http://127.0.0.1:{service_port}"], stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE, text=True)
         try:
-            our_port = int(ours.stdout.readline())
-            for port in (service_port, nginx_port, our_port):
-                wait_for(f"http://127.0.0.1:{port}/")
-            compare(our_port, ours.pid, nginx_port, proxy.worker(), pairs, seconds)
+            wait_for(f"http://127.0.0.1:{service_port}/")
+            if not arguments.guarded:
+                passing(arguments.pass_through, folder, service_port, pairs, seconds)
+            guarded.bench(arguments.semel, folder, service_port, free_port(), wait_for, arguments.quick)
         finally:
-            ours.stdin.close()
-            ours.wait()
-            proxy.stop()
             service.stop()
+
+
+def passing(pass_through, folder, service_port, pairs, seconds):
+    nginx_port = free_port()
+    proxy = Nginx(folder, "proxy", PROXY.format(service=service_port, port=nginx_port))
+    ours = subprocess.Popen([pass_through, f"http://127.0.0.1:{service_port}"], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, text=True)
+    try:
+        our_port = int(ours.stdout.readline())
+        for port in (nginx_port, our_port):
+            wait_for(f"http://127.0.0.1:{port}/")
+        compare(our_port, ours.pid, nginx_port, proxy.worker(), pairs, seconds)
+    finally:
+        ours.stdin.close()
+        ours.wait()
+        proxy.stop()
 
 
 def compare(our_port, our_pid, nginx_port, nginx_pid, pairs, seconds):
