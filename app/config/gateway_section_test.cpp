@@ -44,7 +44,9 @@ TEST(GatewaySection, ReadsTheExample) {
   ASSERT_THAT(mistakes_of(example), IsEmpty());
   const auto config = *read(example).config;
   ASSERT_EQ(config.gateways.size(), 1u);
-  const auto& [name, listener, gateway] = config.gateways[0];
+  const auto& name = config.gateways[0].name;
+  const auto listener = config.gateways[0].listener;
+  const auto& gateway = config.gateways[0].gateway;
   EXPECT_EQ(name, "api");
   EXPECT_EQ(config.listeners.at(listener).port, 8080);
   EXPECT_EQ(gateway.upstream.url, "http://127.0.0.1:3000");
