@@ -62,7 +62,9 @@ EffectOptions effect_of(const GatewayConfig& gateway, const ProviderConfig* prov
   EffectOptions effect{.name = gateway.name + " upstream"};
   effect.provider = effect.name;
   effect.timeout = gateway.gateway.upstream.timeout;
-  effect.give_up_after = std::chrono::ceil<std::chrono::seconds>(gateway.waiting.deadline);
+  // While the client still waits, so that it is told that the service is away, and may come again with its key.
+  effect.give_up_after =
+      std::max(std::chrono::seconds(1), std::chrono::duration_cast<std::chrono::seconds>(gateway.waiting.deadline / 2));
   effect.limits.calls_max = calls_max;
   effect.limits.breaker_failures = 0;  // the service's own clients see whether it is there
   effect.delay_first = std::chrono::milliseconds(100);

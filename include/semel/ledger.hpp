@@ -32,6 +32,7 @@ struct IntentChange {
 struct RecordUpdate {
   RecordId id;
   std::optional<Answer> answer{};    ///< replaces the one that is there
+  bool answer_dropped = false;       ///< none is kept from now on: a replay then says so
   std::chrono::seconds retention{};  ///< from now on, where the record is closed by this
 };
 

@@ -207,7 +207,9 @@ Result<void> Booking::refresh() {
     auto& update = updates.try_emplace(entry.intent.record, RecordUpdate{.id = entry.intent.record}).first->second;
     update.retention = options ? options->retention : retention_of_unknown_handlers;
     if (entry.forgets) update.retention = std::chrono::seconds(0);
-    if (entry.answer) update.answer = options ? answer_to_keep(*options, *entry.answer) : entry.answer;
+    if (!entry.answer) continue;
+    update.answer = options ? answer_to_keep(*options, *entry.answer) : entry.answer;
+    update.answer_dropped = !update.answer;
   }
   if (updates.empty()) return {};
   std::vector<RecordUpdate> sorted;

@@ -28,6 +28,7 @@ struct Entry {
   std::optional<IntentEvent> event{};
   bool settles = false;  ///< `to` is an outcome, and its settle step is written now
 
+  bool was_flagged = false;            ///< before this change
   std::optional<CallReport> report{};  ///< of a call: judged anew where the intent has moved on meanwhile
   bool looked_up = false;
 

@@ -245,6 +245,7 @@ void Clerk::without_settling(Entry& entry) const {
   ++entry.failures;
   entry.to.flagged = entry.to.flagged || entry.failures >= settle_failures_until_flagged;
   entry.due_in = semel::backoff(entry.failures, settle_delay_first, settle_delay_max, 1.0);
+  if (entry.event->kind == "settled") entry.event->kind = "settle_failed";
   entry.event->detail = "settle step failed: " + withheld_.at(entry.intent.id.hex);
 }
 
@@ -339,7 +340,22 @@ void Clerk::after_booking(const Booked& booked, std::vector<Entry>& entries) {
   if (booked.published && after_commit_.relay_bell) after_commit_.relay_bell->ring();
 }
 
+/// What an operator is asked from now on.
+void Clerk::tell_operator(const Entry& entry) const {
+  if (!entry.applied) return;
+  const auto name = "intent " + entry.intent.id.hex + " (" + entry.intent.effect + ")";
+  if (entry.to.state == IntentState::ambiguous)
+    options_.observer->trouble({Remedy::ask_operator, Certainty::unknown, ErrorCode::ambiguous,
+                                name + ": nobody can tell whether it happened"});
+  if (!entry.to.flagged || entry.was_flagged) return;
+  const bool compensation = entry.intent.compensates && entry.to.state == IntentState::failed;
+  options_.observer->trouble(
+      {Remedy::ask_operator, Certainty::not_applied, ErrorCode::outcome_contradicted,
+       name + (compensation ? ": a compensation has failed for good" : ": what is known of it needs a look")});
+}
+
 void Clerk::after_entry(const Entry& entry) {
+  tell_operator(entry);
   const auto id = entry.intent.id.hex;
   const auto found = items_.find(id);
   withheld_.erase(id);

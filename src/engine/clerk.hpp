@@ -68,6 +68,7 @@ class Clerk {
   Entry close(const Item& item);
   Result<void> renew();
   void after_booking(const Booked& booked, std::vector<Entry>& entries);
+  void tell_operator(const Entry& entry) const;
   void after_entry(const Entry& entry);
   void after_failure(const Booked& booked, std::vector<Entry>& entries);
   void withhold(const Entry& entry, const Error& error);

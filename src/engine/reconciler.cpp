@@ -9,7 +9,11 @@ namespace {
 using protocol::Need;
 
 Entry entry_of(const Intent& intent, const Effect& effect) {
-  return {.intent = intent, .effect = &effect, .to = intent.status, .failures = intent.failures};
+  return {.intent = intent,
+          .effect = &effect,
+          .to = intent.status,
+          .failures = intent.failures,
+          .was_flagged = intent.status.flagged};
 }
 
 /// What is kept of an outcome, by the rules of stored answers.

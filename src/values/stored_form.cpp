@@ -70,6 +70,11 @@ Result<Answer> decode_answer(std::string_view stored) {
   return Answer{static_cast<int>(*status), *std::move(headers), std::string(*body)};
 }
 
+std::optional<std::string> stored_answer(const RecordUpdate& update) {
+  if (update.answer) return encode_answer(*update.answer);
+  return update.answer_dropped ? std::optional(std::string()) : std::nullopt;
+}
+
 std::string encode_attributes(const Attributes& attributes) {
   std::string out(1, version);
   append_entries(out, attributes);

@@ -5,10 +5,12 @@
 
 #include <array>
 #include <compare>
+#include <optional>
 #include <semel/answer.hpp>
 #include <semel/delivery.hpp>
 #include <semel/intent.hpp>
 #include <semel/key.hpp>
+#include <semel/ledger.hpp>
 #include <semel/result.hpp>
 #include <string>
 #include <string_view>
@@ -31,6 +33,9 @@ RecordDigest record_digest(const Scope& scope, const Key& key);
 
 std::string encode_answer(const Answer& answer);
 Result<Answer> decode_answer(std::string_view stored);
+
+/// What a record's answer becomes: nothing where it stays as it is; no bytes, which no answer has, where it is dropped.
+std::optional<std::string> stored_answer(const RecordUpdate& update);
 
 std::string encode_attributes(const Attributes& attributes);
 Result<Attributes> decode_attributes(std::string_view stored);

@@ -576,6 +576,21 @@ TEST_F(ClerkStand, AStoredOutcomeHoldsNoCookiesAndWhoWaitsGetsThem) {
   EXPECT_EQ(script_.verdicts[1], "replay 201 Location ok");
 }
 
+TEST_F(ClerkStand, AnAnswerThatIsTooLongToKeepIsGivenOnceAndThenSaidToBeGone) {
+  know(effect(Kind::neither), [](const Settled&, SettleWork<SqlSession>&) -> std::optional<Answer> {
+    return Answer{.status = 201, .body = std::string(Answer::body_size_max + 1, 'x')};
+  });
+  handle_charges();
+  pay_order(Sender::caller);
+  turn();
+  performer_.report_last(CallVerdict::succeeded);
+  turn();
+  EXPECT_EQ(script_.verdicts[0].substr(0, 10), "done 201 x");
+  pay_order(Sender::caller);
+  turn();
+  EXPECT_EQ(script_.verdicts[1], "replay 200 (not kept)");
+}
+
 TEST_F(ClerkStand, SeveralIntentsOfOneMessageAreAllSettledBeforeTheAnswer) {
   know(effect(Kind::idempotent), row_and_answer());
   handle(pay(), [](const Message&, Work& work) {

@@ -171,6 +171,13 @@ CallReport with_object(const ProviderProfile& profile, const Asked& asked, const
   if (const auto differs = difference(profile.answer, asked, *object, false); !differs.empty()) {
     report.verdict = CallVerdict::mismatch;
     report.outcome.detail = "what the provider has differs from what was asked in " + differs;
+    return report;
+  }
+  const auto status = text_of(select_first(*object, profile.answer.status)).value_or("");
+  if (!profile.answer.status.empty() &&
+      std::ranges::find(profile.answer.failed, status) != profile.answer.failed.end()) {
+    report.verdict = CallVerdict::failed;
+    report.outcome.detail += report.outcome.detail.empty() ? status : ", " + status;
   }
   return report;
 }

@@ -74,7 +74,7 @@ constexpr std::string_view change_sql =
 
 constexpr std::string_view refresh_sql =
     "UPDATE {}.records AS r SET state = CASE WHEN its.open > 0 THEN its.open WHEN r.state = 2 THEN 2 ELSE 1 END, "
-    "answer = coalesce(w.answer, r.answer), expires_at = CASE WHEN its.open > 0 THEN 'infinity' "
+    "answer = nullif(coalesce(w.answer, r.answer), ''), expires_at = CASE WHEN its.open > 0 THEN 'infinity' "
     "WHEN r.state IN (3, 4) THEN statement_timestamp() + w.seconds * interval '1 s' ELSE r.expires_at END "
     "FROM unnest($1, $2, $3) AS w (id, answer, seconds) CROSS JOIN LATERAL ("
     "SELECT CASE WHEN bool_or(i.state = 5 OR i.flagged) THEN 4 WHEN bool_or(i.state IN (1, 2) OR NOT i.settled) THEN 3 "
@@ -380,8 +380,7 @@ Result<std::vector<std::optional<RecordState>>> ServerLedger::refresh(std::span<
   if (auto sent = transaction_.send(statements_.lock_records, digest_parameters(digests)); !sent) return sent.error();
   Columns columns;
   columns.uuids(digests, std::identity());
-  columns.optional_bytes(
-      updates, [](const RecordUpdate& u) { return u.answer ? std::optional(encode_answer(*u.answer)) : std::nullopt; });
+  columns.optional_bytes(updates, stored_answer);
   columns.int8s(updates, [](const RecordUpdate& u) { return seconds_kept(u.retention); });
   const auto result = transaction_.ask(statements_.refresh, std::move(columns).parameters());
   if (!result) return result.error();
