@@ -118,6 +118,7 @@ void Clerk::adopt(HandedOver handed_over) {
   if (!effect || (!started && items_.size() >= items_max)) return note_due(0ms);
   const auto now = options_.clock->now();
   const auto id = handed_over.intent.id.hex;
+  if (items_.contains(id)) return;  // found in the ledger before
   Item item{.intent = std::move(handed_over.intent),
             .credentials = std::move(handed_over.credentials),
             .effect = effect,
@@ -202,7 +203,8 @@ Result<void> Clerk::take_due() {
   known_due_.erase(known_due_.begin(), known_due_.upper_bound(now));
   took_any_ = false;
   for (const auto& intent : *found) {
-    if (items_.contains(intent.id.hex)) continue;  // its call is under way here
+    // Its call is under way here, or it is about to be handed over.
+    if (items_.contains(intent.id.hex) || after_commit_.handover.comes(intent.id)) continue;
     const Effect& effect = *after_commit_.outside.effect(intent.effect);
     auto plan = plan_for(intent, effect, has_room(effect), pause_of(effect), process_);
     if (!plan) continue;

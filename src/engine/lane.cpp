@@ -190,7 +190,7 @@ void Lane::process(std::vector<Task*> tasks) {
     parts_.pop_back();
     part.tasks = withhold_blocked(std::move(part.tasks));
     if (part.tasks.empty()) continue;
-    auto attempt = Transaction(*session_, part.tasks, after_commit_.outside, options_).run();
+    auto attempt = Transaction(*session_, part.tasks, after_commit_, options_).run();
     if (attempt.rejected) {
       parts_.push_back(std::move(part));
     } else if (attempt.error) {

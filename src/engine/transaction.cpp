@@ -53,12 +53,12 @@ constexpr std::chrono::milliseconds ask_interval(500);
 
 }  // namespace
 
-Transaction::Transaction(Session& session, std::span<Task* const> tasks, const Outside& outside,
+Transaction::Transaction(Session& session, std::span<Task* const> tasks, AfterCommit& after_commit,
                          const ConsumerOptions& options)
     : session_(session),
       tasks_(tasks),
       slots_(tasks.size()),
-      outside_(outside),
+      after_commit_(after_commit),
       options_(options),
       clock_(*options.clock),
       probe_(*options.probe) {}
@@ -101,6 +101,7 @@ Attempt Transaction::fail(Error error) {
   if (!at_fault) at_fault = running_;
   if (at_fault && *at_fault >= tasks_.size()) at_fault.reset();
   session_.rollback();
+  for (const auto& slot : slots_) after_commit_.handover.let_go(slot.wanted.intents);
   probe_.reached(Step::rolled_back);
   return {.error = std::move(error), .at_fault = at_fault};
 }
@@ -185,7 +186,7 @@ Result<void> Transaction::note_wishes(std::size_t number, WorkLog log) {
     return fix_call(ErrorCode::handler_misused,
                     "handler \"" + task.options().name + "\" intends or publishes, which needs the guard `record`");
   const auto message = stored_message(task.in_flight->delivery);
-  return write_out(slot.log, {.record = task.id(), .message = message}, outside_, slot.wanted);
+  return write_out(slot.log, {.record = task.id(), .message = message}, after_commit_.outside, slot.wanted);
 }
 
 Result<void> Transaction::run_batches() {
@@ -332,6 +333,7 @@ Result<void> Transaction::write_wishes() {
   if (!messages.empty())
     if (auto written = session_.outbox().publish(messages); !written) return written;
   probe_.reached(Step::intended);
+  after_commit_.handover.expect(intents);
   return {};
 }
 

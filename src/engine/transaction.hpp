@@ -28,7 +28,8 @@ struct Attempt {
 
 class Transaction {
  public:
-  Transaction(Session& session, std::span<Task* const> tasks, const Outside& outside, const ConsumerOptions& options);
+  Transaction(Session& session, std::span<Task* const> tasks, AfterCommit& after_commit,
+              const ConsumerOptions& options);
 
   /// Runs once. After a failure it is rolled back and no task has changed but for `rejection`. After a commit a task
   /// has its fate, or is `awaiting`.
@@ -70,7 +71,7 @@ class Transaction {
   Session& session_;
   std::span<Task* const> tasks_;
   std::vector<Slot> slots_;
-  const Outside& outside_;
+  AfterCommit& after_commit_;
   const ConsumerOptions& options_;
   Clock& clock_;
   Probe& probe_;

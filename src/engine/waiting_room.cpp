@@ -4,6 +4,21 @@
 
 namespace semel::engine {
 
+void Handover::expect(std::span<const Intent> intents) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& intent : intents) coming_.insert(intent.id);
+}
+
+void Handover::let_go(std::span<const Intent> intents) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& intent : intents) coming_.erase(intent.id);
+}
+
+bool Handover::comes(const IntentId& id) {
+  const std::lock_guard lock(mutex_);
+  return coming_.contains(id);
+}
+
 void Handover::put(std::vector<HandedOver> intents) {
   const std::lock_guard lock(mutex_);
   for (auto& intent : intents) waiting_.push_back(std::move(intent));
@@ -12,6 +27,7 @@ void Handover::put(std::vector<HandedOver> intents) {
 
 std::vector<HandedOver> Handover::take() {
   const std::lock_guard lock(mutex_);
+  for (const auto& handed_over : waiting_) coming_.erase(handed_over.intent.id);
   return std::exchange(waiting_, {});
 }
 

@@ -9,6 +9,8 @@
 #include <semel/answer.hpp>
 #include <semel/record.hpp>
 #include <semel/source.hpp>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "engine/outside.hpp"
@@ -25,6 +27,11 @@ struct HandedOver {
 /// Intents that lanes have just committed. Thread-safe.
 class Handover {
  public:
+  /// A lane is about to commit them: from now until they are taken, or let go of, they `come`. Whoever finds one of
+  /// them in the ledger meanwhile leaves it there, for its credentials are on their way too.
+  void expect(std::span<const Intent> intents);
+  void let_go(std::span<const Intent> intents);
+  bool comes(const IntentId& id);
   void put(std::vector<HandedOver> intents);
   std::vector<HandedOver> take();
   /// Rung by every `put`.
@@ -33,6 +40,7 @@ class Handover {
  private:
   std::mutex mutex_;
   std::vector<HandedOver> waiting_;
+  std::set<IntentId> coming_;
   Doorbell* bell_ = nullptr;
 };
 

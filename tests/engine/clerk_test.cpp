@@ -328,6 +328,45 @@ TEST_F(ClerkStand, AZombiesOutcomeIsEvidence) {
   EXPECT_EQ(effects(), "a:7") << "its settle step does not run";
 }
 
+TEST_F(ClerkStand, WhatIsAboutToBeHandedOverIsNotTakenFromTheLedger) {
+  // The lane has committed and not handed over; the clerk, on its own thread, asks the ledger at that moment.
+  struct BetweenThem : Probe {
+    void reached(Step step) override {
+      if (step == Step::committed && clerk) clerk->turn();
+    }
+    Clerk* clerk = nullptr;
+  } probe;
+  options_.probe = &probe;
+  know(effect(Kind::neither), row_and_answer());
+  handle_charges();
+  pay_order();
+  probe.clerk = &clerk();
+  lane().turn();
+  EXPECT_TRUE(performer_.begun.empty());
+  turn();
+  ASSERT_EQ(performer_.begun.size(), 1u);
+  performer_.report_last(CallVerdict::succeeded, "ch_1");
+  turn();
+  EXPECT_EQ(states(), "charge succeeded 1 settled");
+}
+
+TEST_F(ClerkStand, WhatIsHandedOverWhileItsCallIsUnderWayChangesNothing) {
+  know(effect(Kind::neither), row_and_answer());
+  handle_charges();
+  pay_order();
+  clerk();
+  lane().turn();
+  auto late = after_commit_.handover.take();
+  turn();
+  ASSERT_EQ(performer_.begun.size(), 1u) << "found in the ledger";
+  after_commit_.handover.put(std::move(late));
+  turn();
+  performer_.report_last(CallVerdict::succeeded, "ch_1");
+  turn();
+  EXPECT_EQ(performer_.begun.size(), 1u);
+  EXPECT_EQ(states(), "charge succeeded 1 settled");
+}
+
 /// Frozen between the committed start and the call, past the lease: whoever took it over may have made the call.
 TEST_F(ClerkStand, WhoWakesPastItsLeaseCallsNobody) {
   know(effect(Kind::lookup), row_and_answer());

@@ -43,6 +43,7 @@ handlers:
     {call}
       effect: charge
       timeout: 60s
+      lease: {lease}
       {settle}
   pay-at-once:
     from: payments
@@ -94,10 +95,10 @@ INTENTS = {
 AMBIGUOUS = 5
 
 
-def config_text(policy, bank, database, file, visible="0s"):
+def config_text(policy, bank, database, file, visible="0s", lease="15s"):
     lines, _ = POLICIES[policy]
     return CONFIG.format(
-        store=database.uri, file=file, call=CALL.format(url=bank.url), settle=SETTLE,
+        store=database.uri, file=file, lease=lease, call=CALL.format(url=bank.url), settle=SETTLE,
         policy="\n    ".join(line.format(url=bank.url, visible=visible) for line in lines))
 
 

@@ -162,7 +162,7 @@ class Killed(Matrix):
         database.drop()
         what = f"{policy}, killed at {step}, {fault}, {kind.name}"
         if fault in ("none", "503 with Retry-After"):
-            self.assertTrue(seen, f"{what}: was never there")
+            self.assertTrue(seen, f"{what}: was never there: {program.text()}")
         self.check(what, fate, policy)
         self.assertEqual(effects, [("1",)], what)
         return [row(policy, f"killed at `{step}`", fate)]
@@ -247,7 +247,7 @@ class Publications(Matrix):
         receiver.shutdown()
         receiver.server_close()
         self.check_received(f"killed at {step}, {kind.name}", receiver.received)
-        self.assertTrue(seen, f"{step} was never there")
+        self.assertTrue(seen, f"{step} was never there: {program.text()}")
         self.assertEqual(left, [("0",)])
 
     def check_received(self, what, received):

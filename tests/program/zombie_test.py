@@ -4,25 +4,28 @@ A process is frozen with SIGSTOP while its call is under way, until its lease ha
 one takes the payment over as the provider's policy says; then the first is woken."""
 
 import json
+import pathlib
 import shutil
 import signal
+import tempfile
 import unittest
+import urllib.parse
 
+from gate import Gate
 from harness import Case, PostgresDatabase, Program, SqliteDatabase, on_every_store, run
 from outside import TABLES, ProviderProcess, config_text, fates, make_due, payment, set_up
 
 
 class Staged(Case):
-    def stage(self, database, policy, rules, visible="0s"):
+    def stage(self, database, policy, rules, visible="0s", lease="15s"):
         for sql in TABLES:
             database.execute(sql)
-        folder = self.folder / f"bank-{database.name}-{policy}"
-        folder.mkdir()
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         bank = ProviderProcess(folder).start()
         self.addCleanup(bank.stop)
         set_up(bank, policy, rules)
-        file = self.write(f"{database.name}-{policy}.jsonl", payment("pay_1", 7))
-        config = self.write(f"{database.name}-{policy}.yaml", config_text(policy, bank, database, file, visible))
+        file = self.write(f"{folder.name}.jsonl", payment("pay_1", 7))
+        config = self.write(f"{folder.name}.yaml", config_text(policy, bank, database, file, visible, lease))
         return bank, self.migrated(config)
 
     def freeze_in_a_call(self, config, bank, database):
@@ -103,6 +106,22 @@ class Zombie(Staged):
         self.one_intent(config)
 
     @on_every_store
+    def test_who_stood_still_before_its_call_makes_none(self, database):
+        # The other one does not believe that there is no charge before a second has passed: the lease is shorter.
+        bank, config = self.stage(database, "lookup", [], visible="1s", lease="500ms")
+        frozen = Program("run", config, steps=True)
+        self.addCleanup(lambda: frozen.process.poll() is None and frozen.kill())
+        self.assertTrue(frozen.run_until("committed"))
+        make_due(database)
+        self.take_over(config)
+        self.assertTrue(self.fate(database, bank).settled)
+        frozen.run_freely()
+        self.assertEqual(frozen.wait(), 0, frozen.text())
+        fate = self.fate(database, bank)
+        self.assertEqual(fate.charges, 1, fate)
+        self.assertEqual(fate.outcomes, ["succeeded"])
+
+    @on_every_store
     def test_a_provider_slower_than_its_visibility_delay_charges_twice_and_that_is_flagged(self, database):
         # What a lookup cannot see yet and `visibility_delay` does not wait for is made again. Nobody can prevent it;
         # it is not hidden.
@@ -180,6 +199,41 @@ class Forgotten(Staged):
         fate = self.fate(database, bank)
         self.assertTrue(fate.settled, fate)
         self.assertEqual(fate.charges, 1, fate)
+
+
+class LostReplies(Staged):
+    """The first commits arrive, and their replies do not: nobody knows whether a start, or an outcome, is written."""
+
+    def lose(self, policy, count):
+        database = self.database(PostgresDatabase)
+        uri = urllib.parse.urlsplit(database.uri)
+        gate = Gate((uri.hostname, uri.port))
+        self.addCleanup(gate.close)
+        user = uri.netloc.rpartition("@")[0]
+        direct = database.uri
+        database.uri = uri._replace(netloc=(user + "@" if user else "") + f"127.0.0.1:{gate.port}").geturl()
+        bank, config = self.stage(database, policy, [])
+        database.uri = direct
+        gate.swallow = count
+        self.take_over(config)
+        self.assertGreater(gate.swallowed, 0)
+        make_due(database)
+        self.take_over(config)
+        return self.fate(database, bank)
+
+    def test_with_a_key_each_is_charged_once_and_settled_once(self):
+        for count in range(1, 5):
+            with self.subTest(count=count):
+                fate = self.lose("idempotent", count)
+                self.assertTrue(fate.settled, fate)
+                self.assertEqual(fate.charges, 1, fate)
+
+    def test_without_anything_none_is_charged_twice_or_forgotten(self):
+        for count in range(1, 5):
+            with self.subTest(count=count):
+                fate = self.lose("neither", count)
+                self.assertFalse(fate.lost, fate)
+                self.assertLessEqual(fate.charges, 1, fate)
 
 
 if __name__ == "__main__":
