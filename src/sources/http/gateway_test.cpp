@@ -17,7 +17,6 @@ using net::Client;
 using net::post;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 using testing::StartsWith;
 
 constexpr std::string_view key = "Idempotency-Key: \"k1\"\r\n";
