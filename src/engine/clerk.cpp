@@ -339,7 +339,7 @@ void Clerk::after_booking(const Booked& booked, std::vector<Entry>& entries) {
     intended.since = written_at_;
     adopt(std::move(intended));
   }
-  if (booked.published && after_commit_.relay_bell) after_commit_.relay_bell->ring();
+  if (booked.published) after_commit_.tell_relay();
 }
 
 /// What an operator is asked from now on.

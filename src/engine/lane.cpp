@@ -213,7 +213,7 @@ void Lane::after_commit(Attempt attempt, std::span<Task* const> part) {
     awaiting_.push_back(task);
   }
   if (!attempt.intended.empty()) after_commit_.handover.put(std::move(attempt.intended));
-  if (attempt.published && after_commit_.relay_bell) after_commit_.relay_bell->ring();
+  if (attempt.published) after_commit_.tell_relay();
 }
 
 void Lane::look_after_waiting(std::vector<Task*>& due) {

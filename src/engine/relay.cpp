@@ -20,15 +20,18 @@ constexpr auto store_away_longest = 5'000ms;
 
 }  // namespace
 
-Relay::Relay(std::unique_ptr<Session> session, const Outside& outside, const ConsumerOptions& options, Doorbell& bell,
-             std::uint64_t seed)
-    : session_(std::move(session)), outside_(outside), options_(options), random_(seed) {
-  for (const auto& [name, target] : outside.targets) {
+Relay::Relay(std::unique_ptr<Session> session, const ConsumerOptions& options, AfterCommit& after_commit,
+             Doorbell& bell, std::uint64_t seed)
+    : session_(std::move(session)), options_(options), after_commit_(after_commit), random_(seed) {
+  for (const auto& [name, target] : after_commit.outside.targets) {
     if (!target.performer) continue;
     targets_.push_back(name);
     if (performers_.insert(target.performer).second) target.performer->open(bell);
   }
+  after_commit_.relay_bell = &bell;
 }
+
+Relay::~Relay() { after_commit_.relay_bell = nullptr; }
 
 Turn Relay::turn() {
   const auto now = options_.clock->now();
@@ -39,6 +42,7 @@ Turn Relay::turn() {
     for (auto& item : items_)
       if (!item.sending) give_back(item);
   forget_given_back();
+  more_ = after_commit_.published.exchange(false) || more_;
   const bool takes = ending_ != Ending::stop && (more_ || now >= take_at_) && items_.size() < items_max;
   const bool writes = takes || !results_.empty();
   if (writes) write();
@@ -139,30 +143,24 @@ Result<void> Relay::take() {
   if (ending_ == Ending::stop || items_.size() >= items_max) return {};
   const auto now = options_.clock->now();
   std::chrono::milliseconds longest = 0ms;
-  for (const auto& name : targets_) longest = std::max(longest, outside_.targets.at(name).options.timeout);
+  for (const auto& name : targets_) longest = std::max(longest, after_commit_.outside.targets.at(name).options.timeout);
   const auto lease = longest + lease_beyond_timeout;
   auto found = session_->outbox().take(targets_, take_max, lease);
   if (!found) return std::move(found).error();
   take_at_ = now + take_interval;
   more_ = found->size() == take_max;
   for (auto& message : *found) {
-    const auto* target = &outside_.targets.at(message.publication.to);
+    const auto* target = &after_commit_.outside.targets.at(message.publication.to);
     taken_.push_back({.message = std::move(message), .target = target, .leased_until = now + lease});
   }
   return {};
-}
-
-std::size_t Relay::sending_to(const std::string& target) const {
-  return static_cast<std::size_t>(std::count_if(items_.begin(), items_.end(), [&](const Item& item) {
-    return item.sending && item.message.publication.to == target;
-  }));
 }
 
 /// In order: of one target and order key the next one begins when the one before it was confirmed.
 void Relay::begin_sends() {
   if (ending_ == Ending::stop) return;
   std::map<std::string, std::size_t> sending;
-  for (const auto& name : targets_) sending[name] = sending_to(name);
+  for (const auto& item : items_) sending[item.message.publication.to] += item.sending;
   std::set<std::pair<std::string, std::string>> busy;
   for (auto& item : items_) {
     const auto& publication = item.message.publication;

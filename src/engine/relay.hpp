@@ -16,21 +16,19 @@
 #include <vector>
 
 #include "engine/duty.hpp"
-#include "engine/outside.hpp"
+#include "engine/waiting_room.hpp"
 
 namespace semel::engine {
 
 class Relay {
  public:
   /// The performers ring `bell`, and so does every commit that has publications.
-  Relay(std::unique_ptr<Session> session, const Outside& outside, const ConsumerOptions& options, Doorbell& bell,
+  Relay(std::unique_ptr<Session> session, const ConsumerOptions& options, AfterCommit& after_commit, Doorbell& bell,
         std::uint64_t seed);
+  ~Relay();
 
   /// One step. Waits for the store, never for a send.
   Turn turn();
-
-  /// Publications may have been committed: the store is asked at the next turn.
-  void expect_more() { more_ = true; }
 
   void end(Ending ending);
 
@@ -55,12 +53,11 @@ class Relay {
   void give_back_behind(const OutboxMessage& message);
   void forget_given_back();
   void store_failed(const Error& error);
-  std::size_t sending_to(const std::string& target) const;
   bool finished() const;
 
   std::unique_ptr<Session> session_;
-  const Outside& outside_;
   const ConsumerOptions& options_;
+  AfterCommit& after_commit_;
   std::mt19937_64 random_;
   std::vector<std::string> targets_;  ///< those that are relayed
   std::set<Performer*> performers_;

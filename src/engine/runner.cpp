@@ -181,8 +181,7 @@ Result<void> Runner::State::open_outside(Post& post) {
   if (relays) {
     auto session = store.open_session();
     if (!session) return std::move(session).error();
-    post.relay = std::make_unique<Relay>(*std::move(session), outside, options, post.bell, std::random_device{}());
-    after_commit.relay_bell = &post.bell;
+    post.relay = std::make_unique<Relay>(*std::move(session), options, after_commit, post.bell, std::random_device{}());
   }
   return {};
 }
@@ -222,7 +221,6 @@ void Runner::State::turn_until_finished(Post& post) {
     }
     if (all.finished) return;
     if (!all.worked) wait(post, all);
-    if (post.relay) post.relay->expect_more();
   }
 }
 

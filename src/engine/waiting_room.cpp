@@ -64,4 +64,9 @@ void WaitingRoom::tell(const RecordId& record, Word word) {
   for (auto* bell : seat->second.bells) bell->ring();
 }
 
+void AfterCommit::tell_relay() {
+  published = true;
+  if (relay_bell) relay_bell->ring();
+}
+
 }  // namespace semel::engine

@@ -2,6 +2,7 @@
 // anything: whoever finds no word here asks the store.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -73,7 +74,11 @@ struct AfterCommit {
   Outside outside{};
   Handover handover{};
   WaitingRoom waiting_room{};
-  Doorbell* relay_bell = nullptr;  ///< rung after a commit that has publications
+  Doorbell* relay_bell = nullptr;
+  std::atomic<bool> published = false;  ///< since the relay last asked the store
+
+  /// After a commit that has publications.
+  void tell_relay();
 };
 
 }  // namespace semel::engine

@@ -32,7 +32,7 @@ class RelayStand : public LaneStand {
   Relay& relay() {
     if (!relay_) {
       relay_ = std::make_unique<Relay>(std::make_unique<FaultySession>(store_->open_session().value(), relay_faults_),
-                                       after_commit_.outside, options_, relay_bell_, 1);
+                                       options_, after_commit_, relay_bell_, 1);
     }
     return *relay_;
   }
@@ -40,7 +40,7 @@ class RelayStand : public LaneStand {
     relay();
     for (int i = 0; i < 20; ++i) {
       lane().turn();
-      relay_->expect_more();
+      after_commit_.tell_relay();
       relay_->turn();
     }
   }
@@ -77,6 +77,16 @@ TEST_F(RelayStand, APublicationLeavesAfterItsConfirmationAndNotBefore) {
   turn();
   EXPECT_EQ(waiting(), 0);
   EXPECT_EQ(performer_.begun.size(), 1u);
+}
+
+TEST_F(RelayStand, AnIdleRelayAsksTheStoreOnlyWhenItIsToldOrHasWaited) {
+  relay().turn();
+  relay_faults_.begin.push_back(error(Remedy::retry_later, Certainty::not_applied, ErrorCode::store_unreachable));
+  for (int i = 0; i < 5; ++i) relay().turn();
+  EXPECT_EQ(relay_faults_.begin.size(), 1u) << "no transaction was begun";
+  after_commit_.tell_relay();
+  relay().turn();
+  EXPECT_EQ(relay_faults_.begin.size(), 0u);
 }
 
 TEST_F(RelayStand, AReplayPublishesNothingNew) {
