@@ -14,4 +14,8 @@ std::chrono::milliseconds backoff(int attempt, std::chrono::milliseconds first, 
   return std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(static_cast<double>(bound) * part));
 }
 
+std::chrono::milliseconds Jitter::backoff(int attempt, std::chrono::milliseconds first, std::chrono::milliseconds max) {
+  return semel::backoff(attempt, first, max, std::uniform_real_distribution<double>(0.0, 1.0)(random_));
+}
+
 }  // namespace semel

@@ -36,5 +36,18 @@ TEST(Backoff, StaysWithinItsBoundsWhateverIsGiven) {
             milliseconds(100));
 }
 
+TEST(Backoff, JitterSpreadsOverTheWholeDelay) {
+  Jitter jitter(1);
+  int below_half = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    const auto delay = jitter.backoff(3, milliseconds(100), milliseconds(30'000));
+    EXPECT_GE(delay, milliseconds(0));
+    EXPECT_LE(delay, milliseconds(400));
+    below_half += delay < milliseconds(200);
+  }
+  EXPECT_GT(below_half, 400);
+  EXPECT_LT(below_half, 600);
+}
+
 }  // namespace
 }  // namespace semel

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/backoff.hpp"
 #include "engine/reconciler.hpp"
 
 namespace semel::engine {
@@ -15,8 +14,6 @@ constexpr std::size_t take_max = 64;
 constexpr auto take_interval = 1'000ms;   ///< how often the ledger is asked for what nobody here knows of
 constexpr auto dues_apart = 10ms;         ///< what is due within it is asked for at once
 constexpr std::size_t items_max = 1'000;  ///< past it, intents wait in the ledger
-constexpr auto store_away_first = 50ms;
-constexpr auto store_away_longest = 5'000ms;
 constexpr int settle_failures_until_flagged = 5;
 constexpr auto settle_delay_first = 1'000ms;
 constexpr auto settle_delay_max = 300'000ms;
@@ -35,7 +32,7 @@ Clerk::Clerk(std::unique_ptr<Session> session, const Handlers& handlers, const C
       handlers_(handlers),
       options_(options),
       after_commit_(after_commit),
-      random_(seed),
+      jitter_(seed),
       process_(options.process_name) {
   for (const auto& [name, effect] : after_commit.outside.effects) {
     effects_.push_back(name);
@@ -52,16 +49,15 @@ Turn Clerk::turn() {
   collect();
   take_over();
   drop_late();
-  if (store_away_until_ && now < *store_away_until_) return {.wake_at = store_away_until_};
-  store_away_until_.reset();
+  if (const auto until = store_away_.until(now)) return {.wake_at = until};
   if (ending_ == Ending::stop) drop_ready();
   measure_rooms();
   const bool writes = something_to_write();
   if (writes) write();
   begin_calls();
   // What came while this turn wrote is for the next one, at once.
-  return {
-      .worked = writes && !store_away_until_ && something_to_write(), .finished = finished(), .wake_at = next_due()};
+  const bool away = store_away_.until(options_.clock->now()).has_value();
+  return {.worked = writes && !away && something_to_write(), .finished = finished(), .wake_at = next_due()};
 }
 
 void Clerk::end(Ending ending) {
@@ -227,14 +223,10 @@ protocol::Ages Clerk::ages_of(const Item& item) const {
   return ages;
 }
 
-std::chrono::milliseconds Clerk::backoff(const EffectOptions& effect, int failures) {
-  const double fraction = std::uniform_real_distribution<double>(0.0, 1.0)(random_);
-  return semel::backoff(failures, effect.delay_first, effect.delay_max, fraction);
-}
-
 Entry Clerk::close(const Item& item) {
-  auto entry = entry_for_report(item.intent, *item.effect, item.report, item.looks_up, ages_of(item),
-                                backoff(item.effect->options, item.intent.failures + 1), process_);
+  const auto& options = item.effect->options;
+  const auto pause = jitter_.backoff(item.intent.failures + 1, options.delay_first, options.delay_max);
+  auto entry = entry_for_report(item.intent, *item.effect, item.report, item.looks_up, ages_of(item), pause, process_);
   if (entry.settles && withheld_.contains(item.intent.id.hex)) without_settling(entry);
   return entry;
 }
@@ -246,7 +238,7 @@ void Clerk::without_settling(Entry& entry) const {
   entry.to.settled = false;
   ++entry.failures;
   entry.to.flagged = entry.to.flagged || entry.failures >= settle_failures_until_flagged;
-  entry.due_in = semel::backoff(entry.failures, settle_delay_first, settle_delay_max, 1.0);
+  entry.due_in = backoff(entry.failures, settle_delay_first, settle_delay_max, 1.0);
   if (entry.event->kind == "settled") entry.event->kind = "settle_failed";
   entry.event->detail = "settle step failed: " + withheld_.at(entry.intent.id.hex);
 }
@@ -308,10 +300,7 @@ void Clerk::write_entries(std::vector<Entry> entries) {
   Booking booking(*session_, entries, after_commit_.outside, handlers_, *options_.probe);
   auto booked = booking.run();
   if (booked.error) return after_failure(booked, entries);
-  if (store_away_count_ > 0) {
-    store_away_count_ = 0;
-    options_.observer->recovered();
-  }
+  if (store_away_.recovered()) options_.observer->recovered();
   if (entries.size() < entries_max_) entries_max_ = entries_all;
   const bool any_start = std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
     return entry.applied && taken_calls_.contains(entry.intent.id.hex);
@@ -436,10 +425,8 @@ void Clerk::withhold(const Entry& entry, const Error& error) {
 
 void Clerk::store_failed(const Error& error) {
   options_.observer->trouble(error);
-  const double fraction = std::uniform_real_distribution<double>(0.0, 1.0)(random_);
-  store_away_until_ =
-      options_.clock->now() + semel::backoff(++store_away_count_, store_away_first, store_away_longest, fraction);
-  take_at_ = std::min(take_at_, *store_away_until_);
+  const auto now = options_.clock->now();
+  take_at_ = std::min(take_at_, now + store_away_.failed(now, jitter_));
 }
 
 void Clerk::begin_calls() {

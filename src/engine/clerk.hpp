@@ -9,12 +9,12 @@
 
 #include <map>
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 
 #include "engine/booking.hpp"
 #include "engine/duty.hpp"
+#include "engine/store_away.hpp"
 #include "engine/throttle.hpp"
 #include "engine/waiting_room.hpp"
 #include "protocol/intent.hpp"
@@ -83,7 +83,6 @@ class Clerk {
   void drop_late();
 
   protocol::Ages ages_of(const Item& item) const;
-  std::chrono::milliseconds backoff(const EffectOptions& effect, int failures);
   bool finished() const;
   std::optional<TimePoint> next_due() const;
   void note_due(std::chrono::milliseconds due_in);
@@ -94,7 +93,7 @@ class Clerk {
   const Handlers& handlers_;
   const ConsumerOptions& options_;
   AfterCommit& after_commit_;
-  std::mt19937_64 random_;
+  Jitter jitter_;
   const std::string process_;
 
   std::vector<std::string> effects_;  ///< the names of those known here
@@ -115,8 +114,7 @@ class Clerk {
   TimePoint take_at_{};              ///< when the ledger is asked again
   std::set<TimePoint> known_due_{};  ///< when intents that were seen here need something again
   bool took_any_ = false;
-  std::optional<TimePoint> store_away_until_{};
-  int store_away_count_ = 0;
+  StoreAway store_away_;
   std::optional<Ending> ending_{};
   TimePoint patience_until_{};
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/backoff.hpp"
 #include "engine/letters.hpp"
 #include "protocol/next_step.hpp"
 #include "protocol/split.hpp"
@@ -12,8 +11,6 @@ namespace semel::engine {
 
 namespace {
 
-constexpr RetryPolicy store_away_policy{
-    .attempts_max = 0, .delay_first = std::chrono::milliseconds(50), .delay_max = std::chrono::milliseconds(5'000)};
 constexpr RetryPolicy postpone_policy{
     .attempts_max = 0, .delay_first = std::chrono::milliseconds(50), .delay_max = std::chrono::milliseconds(2'000)};
 
@@ -63,15 +60,14 @@ Lane::Lane(std::unique_ptr<Session> session, std::vector<Inlet> inlets, std::spa
       options_(options),
       after_commit_(after_commit),
       bell_(bell),
-      random_(seed) {}
+      jitter_(seed) {}
 
 Lane::~Lane() {
   for (Task* task : awaiting_) after_commit_.waiting_room.leave(task->id(), bell_);
 }
 
 Turn Lane::turn() {
-  if (store_away_until_ && options_.clock->now() < *store_away_until_) return {.wake_at = store_away_until_};
-  store_away_until_.reset();
+  if (const auto until = store_away_.until(options_.clock->now())) return {.wake_at = until};
   receive();
   auto tasks = due();
   look_after_waiting(tasks);
@@ -92,7 +88,7 @@ void Lane::stop() {
     inlet.receiver->stop();
     inlet.ended = true;
   }
-  store_away_until_.reset();
+  store_away_.forget_pause();
   const auto patience = options_.clock->now() + options_.shutdown_deadline / 2;
   for (Task* task : awaiting_) task->await_until = std::min(task->await_until, patience);
   const auto stopping = retry_later(ErrorCode::overloaded, "the consumer is stopping");
@@ -202,10 +198,7 @@ void Lane::process(std::vector<Task*> tasks) {
 }
 
 void Lane::after_commit(Attempt attempt, std::span<Task* const> part) {
-  if (store_away_count_ > 0) {
-    store_away_count_ = 0;
-    options_.observer->recovered();
-  }
+  if (store_away_.recovered()) options_.observer->recovered();
   // A seat first: the clerk may be done before the next line.
   for (Task* task : part) {
     if (task->fate || !task->awaiting) continue;
@@ -322,13 +315,13 @@ void Lane::postpone(Task& task, const Error& error) {
 
 void Lane::wait_for_store(std::span<Task* const> tasks, const Error& error) {
   options_.observer->trouble(error);
-  const auto delay = backoff(store_away_policy, ++store_away_count_);
-  store_away_until_ = options_.clock->now() + delay;
+  const auto now = options_.clock->now();
+  const auto delay = store_away_.failed(now, jitter_);
   for (Task* task : tasks) {
     if (task->in_flight->redelivers) {
       task->fate = Fate{HandedBack{error, delay}, Decision::handed_back};
     } else {
-      hold(*task, *store_away_until_);
+      hold(*task, now + delay);
     }
   }
 }
@@ -339,8 +332,7 @@ void Lane::hold(Task& task, TimePoint until) {
 }
 
 std::chrono::milliseconds Lane::backoff(const RetryPolicy& policy, int failures) {
-  const double fraction = std::uniform_real_distribution<double>(0.0, 1.0)(random_);
-  return semel::backoff(failures, policy.delay_first, policy.delay_max, fraction);
+  return jitter_.backoff(failures, policy.delay_first, policy.delay_max);
 }
 
 void Lane::settle() {
@@ -420,8 +412,8 @@ std::optional<Lane::TimePoint> Lane::next_poll() const {
   return next;
 }
 
-std::optional<Lane::TimePoint> Lane::next_due() const {
-  if (store_away_until_) return store_away_until_;
+std::optional<Lane::TimePoint> Lane::next_due() {
+  if (const auto until = store_away_.until(options_.clock->now())) return until;
   std::optional<TimePoint> next = next_poll();
   for (const Task* task : held_)
     if (!next || task->not_before < *next) next = task->not_before;

@@ -9,7 +9,6 @@
 #include <list>
 #include <memory>
 #include <optional>
-#include <random>
 #include <semel/consumer.hpp>
 #include <semel/source.hpp>
 #include <semel/store.hpp>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "engine/duty.hpp"
+#include "engine/store_away.hpp"
 #include "engine/task.hpp"
 #include "engine/transaction.hpp"
 #include "engine/waiting_room.hpp"
@@ -77,7 +77,7 @@ class Lane {
   void report(const Task& task);
   void count(Decision decision);
   std::optional<TimePoint> next_poll() const;
-  std::optional<TimePoint> next_due() const;
+  std::optional<TimePoint> next_due();
 
   struct Part {
     std::vector<Task*> tasks;
@@ -90,15 +90,14 @@ class Lane {
   const ConsumerOptions& options_;
   AfterCommit& after_commit_;
   Doorbell& bell_;
-  std::mt19937_64 random_;
+  Jitter jitter_;
 
   std::list<InFlight> in_flight_;
   std::vector<Task*> arrived_;   ///< this turn's new tasks
   std::vector<Task*> held_;      ///< to be tried again, in order of arrival
   std::vector<Task*> awaiting_;  ///< committed; their callers wait
   std::vector<Part> parts_;      ///< what is left of this turn's work, last part first
-  std::optional<TimePoint> store_away_until_{};
-  int store_away_count_ = 0;
+  StoreAway store_away_;
   std::size_t first_inlet_ = 0;
   Summary summary_;
   std::optional<Error> damage_{};

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/backoff.hpp"
-
 namespace semel::engine {
 
 namespace {
@@ -15,14 +13,12 @@ constexpr std::size_t items_max = 500;
 constexpr auto take_interval = 1'000ms;
 /// A send begins only where its timeout still fits into the lease, so that no other relay sends beside this one.
 constexpr auto lease_beyond_timeout = 30'000ms;
-constexpr auto store_away_first = 50ms;
-constexpr auto store_away_longest = 5'000ms;
 
 }  // namespace
 
 Relay::Relay(std::unique_ptr<Session> session, const ConsumerOptions& options, AfterCommit& after_commit,
              Doorbell& bell, std::uint64_t seed)
-    : session_(std::move(session)), options_(options), after_commit_(after_commit), random_(seed) {
+    : session_(std::move(session)), options_(options), after_commit_(after_commit), jitter_(seed) {
   for (const auto& [name, target] : after_commit.outside.targets) {
     if (!target.performer) continue;
     targets_.push_back(name);
@@ -36,8 +32,7 @@ Relay::~Relay() { after_commit_.relay_bell = nullptr; }
 Turn Relay::turn() {
   const auto now = options_.clock->now();
   collect();
-  if (store_away_until_ && now < *store_away_until_) return {.wake_at = store_away_until_};
-  store_away_until_.reset();
+  if (const auto until = store_away_.until(now)) return {.wake_at = until};
   if (ending_ == Ending::stop)
     for (auto& item : items_)
       if (!item.sending) give_back(item);
@@ -48,9 +43,10 @@ Turn Relay::turn() {
   if (writes) write();
   begin_sends();
   auto wake_at = ending_ ? std::min(take_at_, patience_until_) : take_at_;
-  return {.worked = writes && more_ && items_.size() < items_max && !store_away_until_,
+  const auto away = store_away_.until(options_.clock->now());
+  return {.worked = writes && more_ && items_.size() < items_max && !away,
           .finished = finished(),
-          .wake_at = std::max(wake_at, store_away_until_.value_or(wake_at))};
+          .wake_at = std::max(wake_at, away.value_or(wake_at))};
 }
 
 void Relay::end(Ending ending) {
@@ -85,9 +81,8 @@ void Relay::count_result(const Item& item, const CallReport& report) {
   OutboxResult result{.id = message.id, .attempt = message.attempt};
   result.sent = report.verdict == CallVerdict::succeeded;
   if (!result.sent) {
-    const double fraction = std::uniform_real_distribution<double>(0.0, 1.0)(random_);
     const auto& options = item.target->options;
-    result.due_in = std::max(semel::backoff(message.failures + 1, options.delay_first, options.delay_max, fraction),
+    result.due_in = std::max(jitter_.backoff(message.failures + 1, options.delay_first, options.delay_max),
                              report.retry_after.value_or(0ms));
     result.error =
         report.outcome.detail.empty() ? std::string(call_verdict_name(report.verdict)) : report.outcome.detail;
@@ -131,8 +126,7 @@ void Relay::write() {
     session_->rollback();
     return store_failed(done.error());
   }
-  if (store_away_count_ > 0) options_.observer->recovered();
-  store_away_count_ = 0;
+  if (store_away_.recovered()) options_.observer->recovered();
   results_.clear();
   if (any_sent) options_.probe->reached(Step::sent);
   if (!taken_.empty()) options_.probe->reached(Step::relaying);
@@ -195,9 +189,7 @@ bool Relay::begin(Item& item) {
 
 void Relay::store_failed(const Error& error) {
   options_.observer->trouble(error);
-  const double fraction = std::uniform_real_distribution<double>(0.0, 1.0)(random_);
-  store_away_until_ =
-      options_.clock->now() + semel::backoff(++store_away_count_, store_away_first, store_away_longest, fraction);
+  store_away_.failed(options_.clock->now(), jitter_);
 }
 
 }  // namespace semel::engine

@@ -8,7 +8,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <random>
 #include <semel/consumer.hpp>
 #include <semel/store.hpp>
 #include <set>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "engine/duty.hpp"
+#include "engine/store_away.hpp"
 #include "engine/waiting_room.hpp"
 
 namespace semel::engine {
@@ -58,7 +58,7 @@ class Relay {
   std::unique_ptr<Session> session_;
   const ConsumerOptions& options_;
   AfterCommit& after_commit_;
-  std::mt19937_64 random_;
+  Jitter jitter_;
   std::vector<std::string> targets_;  ///< those that are relayed
   std::set<Performer*> performers_;
 
@@ -67,8 +67,7 @@ class Relay {
   std::vector<Item> taken_;  ///< in the transaction that is open
   bool more_ = true;
   TimePoint take_at_{};
-  std::optional<TimePoint> store_away_until_{};
-  int store_away_count_ = 0;
+  StoreAway store_away_;
   std::optional<Ending> ending_{};
   TimePoint patience_until_{};
 };
