@@ -27,6 +27,7 @@ struct Entry {
   std::optional<CallOutcome> outcome{};
   std::optional<IntentEvent> event{};
   bool settles = false;  ///< `to` is an outcome, and its settle step is written now
+  bool calls = false;    ///< once it is committed, a call begins; `looked_up`: a question
 
   bool was_flagged = false;            ///< before this change
   std::optional<CallReport> report{};  ///< of a call: judged anew where the intent has moved on meanwhile

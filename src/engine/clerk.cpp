@@ -189,10 +189,10 @@ bool Clerk::something_to_write() const {
 }
 
 /// Asks the ledger for what is due, and decides what is to be done with it.
-Result<void> Clerk::take_due() {
+Result<std::vector<Entry>> Clerk::take_due() {
+  std::vector<Entry> taken;
   const auto now = options_.clock->now();
-  if (ending_ == Ending::stop || items_.size() >= items_max) return {};
-  if (!takes_at(now)) return {};
+  if (ending_ == Ending::stop || items_.size() >= items_max || !takes_at(now)) return taken;
   take_at_ = now + take_interval;
   const auto found = session_->ledger().take(effects_, take_max);
   if (!found) return found.error();
@@ -202,16 +202,16 @@ Result<void> Clerk::take_due() {
     // Its call is under way here, or it is about to be handed over.
     if (items_.contains(intent.id.hex) || after_commit_.handover.comes(intent.id)) continue;
     const Effect& effect = *after_commit_.outside.effect(intent.effect);
-    auto plan = plan_for(intent, effect, has_room(effect), pause_of(effect), process_);
-    if (!plan) continue;
+    auto entry = plan_for(intent, effect, has_room(effect), pause_of(effect), process_);
+    if (!entry) continue;
     took_any_ = true;
-    if (plan->calls) reserve(effect), taken_calls_.insert(intent.id.hex);
-    if (withheld_.contains(intent.id.hex)) without_settling(plan->entry);
-    taken_.push_back(std::move(plan->entry));
+    if (entry->calls) reserve(effect);
+    if (withheld_.contains(intent.id.hex)) without_settling(*entry);
+    taken.push_back(*std::move(entry));
   }
   // There may be more behind them.
   if (found->size() == take_max) known_due_.insert(now);
-  return {};
+  return taken;
 }
 
 protocol::Ages Clerk::ages_of(const Item& item) const {
@@ -244,15 +244,11 @@ void Clerk::without_settling(Entry& entry) const {
 }
 
 /// Everything that is to change, sorted by id.
-std::vector<Entry> Clerk::plan() {
-  std::vector<Entry> entries = taken_;
+std::vector<Entry> Clerk::plan(std::vector<Entry> entries) {
   for (auto& [id, item] : items_) {
     if (item.stage == Item::Stage::reported) entries.push_back(close(item));
     if (item.stage != Item::Stage::to_start || !reserve(*item.effect)) continue;
-    if (auto plan = plan_for(item.intent, *item.effect, true, 0ms, process_)) {
-      taken_calls_.insert(id);
-      entries.push_back(std::move(plan->entry));
-    }
+    if (auto entry = plan_for(item.intent, *item.effect, true, 0ms, process_)) entries.push_back(*std::move(entry));
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.intent.id < b.intent.id; });
   return entries;
@@ -282,17 +278,15 @@ Result<void> Clerk::renew() {
 }
 
 void Clerk::write() {
-  taken_.clear();
-  taken_calls_.clear();
   written_at_ = options_.clock->now();
   auto ready = session_->begin();
   if (ready) ready = renew();
-  if (ready) ready = take_due();
-  if (!ready) {
+  auto taken = ready ? take_due() : Result<std::vector<Entry>>(ready.error());
+  if (!taken) {
     session_->rollback();
-    return store_failed(ready.error());
+    return store_failed(taken.error());
   }
-  write_entries(plan());
+  write_entries(plan(*std::move(taken)));
 }
 
 void Clerk::write_entries(std::vector<Entry> entries) {
@@ -302,9 +296,8 @@ void Clerk::write_entries(std::vector<Entry> entries) {
   if (booked.error) return after_failure(booked, entries);
   if (store_away_.recovered()) options_.observer->recovered();
   if (entries.size() < entries_max_) entries_max_ = entries_all;
-  const bool any_start = std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
-    return entry.applied && taken_calls_.contains(entry.intent.id.hex);
-  });
+  const bool any_start =
+      std::any_of(entries.begin(), entries.end(), [](const Entry& entry) { return entry.applied && entry.calls; });
   if (any_start) options_.probe->reached(Step::started);
   after_booking(booked, entries);
 }
@@ -358,7 +351,7 @@ void Clerk::after_entry(const Entry& entry) {
     items_.erase(id);
     return note_open(entry);
   }
-  if (!taken_calls_.contains(id) || !entry.applied) {
+  if (!entry.calls || !entry.applied) {
     items_.erase(id);
     return note_open(entry);
   }

@@ -54,7 +54,7 @@ class Clerk {
 
   void collect();
   void take_over();
-  Result<void> take_due();
+  Result<std::vector<Entry>> take_due();
   void measure_rooms();
   bool has_room(const Effect& effect) const;
   bool reserve(const Effect& effect);
@@ -64,7 +64,7 @@ class Clerk {
   bool something_to_write() const;
   void write();
   void write_entries(std::vector<Entry> entries);
-  std::vector<Entry> plan();
+  std::vector<Entry> plan(std::vector<Entry> taken);
   Entry close(const Item& item);
   Result<void> renew();
   void after_booking(const Booked& booked, std::vector<Entry>& entries);
@@ -103,8 +103,6 @@ class Clerk {
   std::map<std::string, Attributes> credentials_;      ///< of intents that wait for another attempt, by id
   std::map<std::string, std::size_t> provider_rooms_;  ///< calls that may begin in this turn
   std::map<Performer*, std::size_t> performer_rooms_;
-  std::vector<Entry> taken_;                     ///< from the ledger, in the transaction that is open
-  std::set<std::string> taken_calls_;            ///< those of them that a call follows
   std::map<std::string, std::string> withheld_;  ///< whose settle step fails, and why
 
   static constexpr std::size_t entries_all = static_cast<std::size_t>(-1);

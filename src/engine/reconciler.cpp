@@ -40,50 +40,51 @@ void finish(Entry& entry, IntentState state) {
   entry.settles = true;
 }
 
-Plan begin_call(Entry entry, bool looks_up, const std::string& process) {
+Entry begin_call(Entry entry, bool looks_up, const std::string& process) {
   entry.to.state = IntentState::started;
   if (!looks_up) ++entry.to.attempt;
   entry.looked_up = looks_up;
   entry.lease = entry.effect->options.lease;
   entry.event = event_of(looks_up ? "asked" : "started", entry.to.attempt, process);
-  return {std::move(entry), true};
+  entry.calls = true;
+  return entry;
 }
 
 /// No call can begin: whoever is behind it in the ledger must not wait for it.
-Plan put_off(Entry entry, std::chrono::milliseconds pause) {
+Entry put_off(Entry entry, std::chrono::milliseconds pause) {
   entry.to.state = IntentState::pending;
   entry.due_in = pause;
-  return {std::move(entry)};
+  return entry;
 }
 
-Plan ask_an_operator(Entry entry, const std::string& process) {
+Entry ask_an_operator(Entry entry, const std::string& process) {
   entry.to.state = IntentState::ambiguous;
   entry.to.doubtful = true;
   entry.event = event_of("ambiguous", entry.to.attempt, process, "an attempt ended without an outcome");
-  return {std::move(entry)};
+  return entry;
 }
 
-Plan give_up(Entry entry, const std::string& process) {
+Entry give_up(Entry entry, const std::string& process) {
   finish(entry, IntentState::failed);
   entry.outcome = CallOutcome{.answer = {.status = 504}, .detail = "tried for long enough; it did not happen"};
   entry.intent.outcome = entry.outcome;
   entry.event = event_of("given_up", entry.to.attempt, process, entry.outcome->detail);
-  return {std::move(entry)};
+  return entry;
 }
 
-Plan settle(Entry entry, const std::string& process) {
+Entry settle(Entry entry, const std::string& process) {
   entry.to.settled = true;
   entry.settles = true;
   // It may have been flagged because this step failed again and again.
   if (entry.failures > 0) entry.to.flagged = entry.to.state == IntentState::failed && entry.intent.compensates;
   entry.event = event_of("settled", entry.to.attempt, process);
-  return {std::move(entry)};
+  return entry;
 }
 
 }  // namespace
 
-std::optional<Plan> plan_for(const Intent& intent, const Effect& effect, bool room, std::chrono::milliseconds pause,
-                             const std::string& process) {
+std::optional<Entry> plan_for(const Intent& intent, const Effect& effect, bool room, std::chrono::milliseconds pause,
+                              const std::string& process) {
   const auto need = protocol::need_of(intent.status, intent.lease_ran_out, effect.options, protocol::ages_of(intent));
   auto entry = entry_of(intent, effect);
   if (intent.status.state == IntentState::started) entry.to = protocol::after_death(entry.to);

@@ -10,15 +10,10 @@
 
 namespace semel::engine {
 
-/// A taken intent's next step.
-struct Plan {
-  Entry entry;
-  bool calls = false;  ///< once it is committed, a call begins (`entry.looked_up`: a question)
-};
-
-/// Nothing where it needs nothing. `room`: whether a call may begin now; without it the intent waits for `pause`.
-std::optional<Plan> plan_for(const Intent& intent, const Effect& effect, bool room, std::chrono::milliseconds pause,
-                             const std::string& process);
+/// A taken intent's next step. Nothing where it needs nothing. `room`: whether a call may begin now; without it the
+/// intent waits for `pause`.
+std::optional<Entry> plan_for(const Intent& intent, const Effect& effect, bool room, std::chrono::milliseconds pause,
+                              const std::string& process);
 
 /// What a report makes of the intent that it is about.
 Entry entry_for_report(const Intent& intent, const Effect& effect, const CallReport& report, bool looked_up,
