@@ -214,20 +214,21 @@ void Lane::look_after_waiting(std::vector<Task*>& due) {
   std::vector<Task*> still;
   for (Task* task : std::exchange(awaiting_, {})) {
     const auto word = after_commit_.waiting_room.ask(task->id());
-    task->fate = word_for(*task, now);
+    task->fate = fate_of_waiting(*task, word, now);
     if (!task->fate && !word && now < task->ask_at) {
       still.push_back(task);
       continue;
     }
-    leave(*task);
+    after_commit_.waiting_room.leave(task->id(), bell_);
     if (!task->fate) due.push_back(task);
   }
   awaiting_ = std::move(still);
 }
 
-std::optional<Fate> Lane::word_for(const Task& task, TimePoint now) const {
+std::optional<Fate> Lane::fate_of_waiting(const Task& task, const std::optional<WaitingRoom::Word>& word,
+                                          TimePoint now) {
   const auto decision = task.own ? Decision::fresh : Decision::in_progress;
-  if (const auto word = after_commit_.waiting_room.ask(task.id()); word && word->answer)
+  if (word && word->answer)
     return Fate{Done{*word->answer, !task.own, true}, task.own ? Decision::fresh : Decision::replay};
   if (now < task.await_until) return std::nullopt;
   if (!task.options().waiting.accepted_when_late)
@@ -238,8 +239,6 @@ std::optional<Fate> Lane::word_for(const Task& task, TimePoint now) const {
                    !task.own, true},
               decision};
 }
-
-void Lane::leave(Task& task) { after_commit_.waiting_room.leave(task.id(), bell_); }
 
 /// A message waits while an earlier one of its key is to be tried again.
 std::vector<Task*> Lane::withhold_blocked(std::vector<Task*> part) {

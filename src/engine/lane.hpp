@@ -63,8 +63,9 @@ class Lane {
   void after_commit(Attempt attempt, std::span<Task* const> part);
   /// Callers who wait for outside calls: gives them what has come, takes up those for whom the store is to be asked.
   void look_after_waiting(std::vector<Task*>& due);
-  std::optional<Fate> word_for(const Task& task, TimePoint now) const;
-  void leave(Task& task);
+  /// What its caller gets now; nothing where it waits on, or the store knows.
+  static std::optional<Fate> fate_of_waiting(const Task& task, const std::optional<WaitingRoom::Word>& word,
+                                             TimePoint now);
   std::vector<Task*> withhold_blocked(std::vector<Task*> part);
   void after_failure(const Attempt& attempt, std::vector<Task*> part, int decided_again);
   void count_failure(Task& task, const Error& error);
