@@ -168,12 +168,7 @@ class PostgresServer:
 
     def stop(self):
         self._process.stdin.close()
-        try:
-            self._process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            # A child that still holds the pipe must not hold the test.
-            self._process.terminate()
-            self._process.wait()
+        self._process.wait()
         self._process.stdout.close()
 
 
