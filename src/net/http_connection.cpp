@@ -181,7 +181,8 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     HeadParser head(std::piecewise_construct, std::make_tuple(), std::make_tuple(FieldMemory(&fields_)));
     head.header_limit(static_cast<std::uint32_t>(std::min(loop_->options.header_bytes_max, header_bytes_limit)));
     head.body_limit(boost::none);
-    const auto error = co_await read_head(wire_, buffer_, head);
+    ErrorCodeOf error;
+    if (!parse_head(buffer_, head, error)) error = co_await read_head(wire_, buffer_, head);
     if (error) co_return co_await give_up(error);
     if (const auto upstream = upstream_of(head)) co_return co_await pass_through(head, *upstream);
     Request request = request_of(head.get());

@@ -187,8 +187,13 @@ asio::awaitable<std::optional<PassThrough::Outcome>> PassThrough::ask_until_answ
       if (error) break;
     }
     link_->watch(silence_max_);
+    asked_ = true;
+    answer_.reset();
     if (!whole_) start_upload(head, owner);
-    error = co_await ask();
+    const Unwritten rest = whole_ ? send_whole() : Unwritten();
+    // It may have answered before it closed, so a failure to write is no last word.
+    if (!rest.done()) co_await link_->wire->write(rest.parts());
+    error = co_await read_answer_head();
     if (!error || !may_ask_again()) break;
   }
   std::optional<Outcome> failed;
@@ -223,18 +228,10 @@ PassThrough::Outcome PassThrough::outcome_of(const WireError& error) const {
   return outcome;
 }
 
-/// Sends, where the whole is in hand, and waits for the head of the answer.
-asio::awaitable<WireError> PassThrough::ask() {
-  asked_ = true;
-  answer_.reset();
-  if (whole_) {
-    const std::array<asio::const_buffer, 2> parts{bytes(request_head_),
-                                                  asio::buffer(client_.buffer.data(), framing_.length)};
-    // It may have answered before it closed, so a failure to write is no last word.
-    const Unwritten rest(*link_->wire, parts);
-    if (!rest.done()) co_await link_->wire->write(rest.parts());
-  }
-  co_return co_await read_answer_head();
+Unwritten PassThrough::send_whole() {
+  const std::array<asio::const_buffer, 2> parts{bytes(request_head_),
+                                                asio::buffer(client_.buffer.data(), framing_.length)};
+  return Unwritten(*link_->wire, parts);
 }
 
 asio::awaitable<WireError> PassThrough::read_answer_head() {
@@ -404,6 +401,8 @@ asio::awaitable<PassThrough::Outcome> PassThrough::pass_answer(UpstreamPool& poo
   bool passed = false;
   if (bodyless || from.kind == Framing::Kind::none)
     passed = co_await send_piece({}, false, true);
+  else if (from.kind == Framing::Kind::length && from.length <= link_->buffer.size())
+    passed = co_await pass_whole(from.length);
   else if (from.kind == Framing::Kind::length)
     passed = co_await pass_length(from.length);
   else if (from.kind == Framing::Kind::chunked)
@@ -413,6 +412,14 @@ asio::awaitable<PassThrough::Outcome> PassThrough::pass_answer(UpstreamPool& poo
   outcome.broken = !passed;
   if (passed && link_lives) pool.give_back(std::exchange(link_, nullptr), patience);
   co_return outcome;
+}
+
+/// A plain function, which spares the most usual answer a frame.
+asio::awaitable<bool> PassThrough::pass_whole(std::uint64_t length) {
+  const std::string_view body(static_cast<const char*>(link_->buffer.data().data()), length);
+  // Consuming leaves the bytes where they are.
+  link_->buffer.consume(length);
+  return send_piece(body, false, false);
 }
 
 asio::awaitable<bool> PassThrough::pass_length(std::uint64_t length) {
@@ -495,17 +502,17 @@ asio::awaitable<bool> PassThrough::send_piece(std::string_view piece, bool chunk
   if (chunked && !piece.empty()) parts[count++] = bytes(last ? end_of_last_piece : end_of_piece);
   if (chunked && piece.empty() && last) parts[count++] = bytes(last_chunk);
   const Wire::Parts used(parts.data(), count);
-  const bool sent = count == 0 || co_await send_down(used);
+  const Unwritten rest(client_.wire, used);
+  const bool sent = rest.done() ? !rest.error() : co_await send_down(rest.parts());
   answer_head_.clear();
   co_return sent;
 }
 
+/// Waits until all of it has been written.
 asio::awaitable<bool> PassThrough::send_down(Wire::Parts parts) {
-  const Unwritten rest(client_.wire, parts);
-  if (rest.done()) co_return !rest.error();
   link_->unwatch();
   client_.dog.watch(client_.receive_timeout);
-  const auto error = co_await client_.wire.write(rest.parts());
+  const auto error = co_await client_.wire.write(parts);
   client_.dog.unwatch();
   co_return !error;
 }

@@ -79,7 +79,7 @@ class PassThrough {
   Awaitable<WireError> read_small_body();
   Awaitable<std::optional<Outcome>> ask_until_answered(HeadParser& head, UpstreamPool& pool,
                                                        const std::shared_ptr<void>& owner);
-  Awaitable<WireError> ask();
+  Unwritten send_whole();
   Awaitable<WireError> read_answer_head();
   Awaitable<Outcome> pass_answer(UpstreamPool& pool);
   Outcome outcome_of(const WireError& error) const;
@@ -94,6 +94,7 @@ class PassThrough {
   Awaitable<void> end_upload();
 
   Framing answer_framing() const;
+  Awaitable<bool> pass_whole(std::uint64_t length);
   Awaitable<bool> pass_length(std::uint64_t length);
   Awaitable<bool> pass_chunks(bool chunked);
   Awaitable<bool> pass_until_close(bool chunked);

@@ -86,6 +86,7 @@ class WireOf final : public Wire {
 /// What `write_now` has left to do.
 class Unwritten {
  public:
+  Unwritten() = default;  ///< nothing
   /// Writes what goes out at once; usually all of it.
   Unwritten(Wire& wire, Wire::Parts parts);
 
@@ -103,6 +104,16 @@ class Unwritten {
 /// Writes all of `parts`; waits only for what does not go out at once.
 boost::asio::awaitable<WireError> write_all(Wire& wire, Wire::Parts parts);
 
+/// Gives `parser` what is in `buffer`. True where that ends it: its head is there, or it failed.
+template <class Parser>
+bool parse_head(boost::beast::flat_buffer& buffer, Parser& parser, WireError& error) {
+  error = {};
+  if (buffer.size() == 0) return false;
+  buffer.consume(parser.put(buffer.data(), error));
+  if (error == boost::beast::http::error::need_more) error = {};
+  return error || parser.is_header_done();
+}
+
 /// Reads until `parser` (of Boost.Beast) has its head. What follows the head stays in `buffer`. Errors are the wire's,
 /// the parser's, end_of_stream before the first byte, partial_message, buffer_overflow.
 template <class Parser>
@@ -111,11 +122,7 @@ boost::asio::awaitable<WireError> read_head(Wire& wire, boost::beast::flat_buffe
   constexpr std::size_t read_bytes = 8'192;
   while (true) {
     WireError error;
-    if (buffer.size() > 0) {
-      buffer.consume(parser.put(buffer.data(), error));
-      if (error && error != http::error::need_more) co_return error;
-      if (parser.is_header_done()) co_return WireError{};
-    }
+    if (parse_head(buffer, parser, error)) co_return error;
     const auto room = std::min(read_bytes, buffer.max_size() - buffer.size());
     if (room == 0) co_return http::error::buffer_overflow;
     const auto into = buffer.prepare(room);
