@@ -326,12 +326,14 @@ void Clerk::after_booking(const Booked& booked, std::vector<Entry>& entries) {
 
 /// What an operator is asked from now on.
 void Clerk::tell_operator(const Entry& entry) const {
-  if (!entry.applied) return;
+  const bool ambiguous = entry.to.state == IntentState::ambiguous;
+  const bool flagged = entry.to.flagged && !entry.was_flagged;
+  if (!entry.applied || !(ambiguous || flagged)) return;
   const auto name = "intent " + entry.intent.id.hex + " (" + entry.intent.effect + ")";
-  if (entry.to.state == IntentState::ambiguous)
+  if (ambiguous)
     options_.observer->trouble({Remedy::ask_operator, Certainty::unknown, ErrorCode::ambiguous,
                                 name + ": nobody can tell whether it happened"});
-  if (!entry.to.flagged || entry.was_flagged) return;
+  if (!flagged) return;
   const bool compensation = entry.intent.compensates && entry.to.state == IntentState::failed;
   options_.observer->trouble(
       {Remedy::ask_operator, Certainty::not_applied, ErrorCode::outcome_contradicted,
