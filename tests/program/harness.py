@@ -25,6 +25,13 @@ def free_port():
         return s.getsockname()[1]
 
 
+# What `semel steps` lists, by whose life it belongs to. A test of each kind kills the program at its steps.
+MESSAGE_STEPS = ["received", "begun", "claimed", "handled", "recorded", "set_aside", "committed", "settled",
+                 "rolled_back"]
+INTENT_STEPS = ["intended", "started", "called", "reported", "settling", "closed"]
+PUBLICATION_STEPS = ["relaying", "relayed", "sent"]
+
+
 class Program:
     """One run of the program. With `steps` it waits at every step until it is released."""
 
