@@ -72,6 +72,10 @@ class Ledger {
   virtual Result<std::optional<Intent>> find(const IntentId& id) = 0;
   /// `updates` are sorted by id and distinct.
   virtual Result<std::vector<std::optional<RecordState>>> refresh(std::span<const RecordUpdate> updates) = 0;
+  /// The same for the last statement of a transaction: `states` need not be there before the commit has succeeded, so
+  /// that a server is not waited for twice. `states` lives until the transaction has ended.
+  virtual Result<void> refresh_at_commit(std::span<const RecordUpdate> updates,
+                                         std::vector<std::optional<RecordState>>& states);
 };
 
 }  // namespace semel

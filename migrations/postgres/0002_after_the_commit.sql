@@ -47,17 +47,16 @@ CREATE INDEX intents_unfinished ON intents (number) WHERE NOT settled OR flagged
 
 -- What happened to an intent, line by line; never updated, and gone with the intent.
 CREATE TABLE intent_events (
-  number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   intent uuid NOT NULL,              -- intents.id
+  number bigint GENERATED ALWAYS AS IDENTITY,
   kind bytea NOT NULL,
   attempt integer NOT NULL,
   by bytea NOT NULL,
   detail bytea NOT NULL,
   evidence bytea,                    -- an outcome
-  at timestamptz NOT NULL
+  at timestamptz NOT NULL,
+  CONSTRAINT intent_events_id PRIMARY KEY (intent, number)
 );
-
-CREATE INDEX intent_events_intent ON intent_events (intent, number);
 
 -- Messages that are to be sent; a row leaves once its receiver has confirmed it.
 CREATE TABLE outbox (

@@ -59,7 +59,8 @@ Booked Booking::run() {
     booked.intended.push_back(
         {.intent = std::move(wanted_.intents[i]), .credentials = std::move(wanted_.credentials[i])});
   booked.published = !wanted_.messages.empty();
-  booked.records = std::move(records_);
+  for (std::size_t i = 0; i < refreshed_.size(); ++i)
+    if (states_.at(i)) booked.records.emplace(std::move(refreshed_[i]), *states_[i]);
   return booked;
 }
 
@@ -214,11 +215,8 @@ Result<void> Booking::refresh() {
   if (updates.empty()) return {};
   std::vector<RecordUpdate> sorted;
   for (auto& [id, update] : updates) sorted.push_back(std::move(update));
-  const auto states = session_.ledger().refresh(sorted);
-  if (!states) return states.error();
-  for (std::size_t i = 0; i < sorted.size(); ++i)
-    if ((*states)[i]) records_.emplace(sorted[i].id, *(*states)[i]);
-  return {};
+  for (const auto& update : sorted) refreshed_.push_back(update.id);
+  return session_.ledger().refresh_at_commit(sorted, states_);
 }
 
 }  // namespace semel::engine

@@ -77,7 +77,8 @@ class Booking {
   Probe& probe_;
   Wanted wanted_{};
   std::optional<std::size_t> running_{};
-  std::map<RecordId, RecordState> records_{};
+  std::vector<RecordId> refreshed_{};
+  std::vector<std::optional<RecordState>> states_{};  ///< of those, once they are committed
 };
 
 }  // namespace semel::engine

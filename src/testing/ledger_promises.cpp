@@ -499,6 +499,40 @@ void refresh_follows_the_intents(const StoreUnderTest& store) {
   require(!claim(*session, id_of("gone")), "refresh of a record that is not there made one");
 }
 
+/// Of one record, of several, and of one that is gone.
+void refresh_at_commit_says_the_same(const StoreUnderTest& store) {
+  Scene scene(store);
+  const auto session = scene.session();
+  std::vector<RecordUpdate> updates;
+  std::vector<RecordState> expected;
+  for (std::size_t number = 0; number < refreshed_states.size(); ++number) {
+    const auto& [statuses, state] = refreshed_states[number];
+    const auto key = "key-" + std::string(1, static_cast<char>('a' + number));
+    updates.push_back({.id = id_of(key), .retention = std::chrono::hours(1)});
+    expected.push_back(state);
+    std::vector<std::optional<RecordState>> states;
+    begin(*session);
+    must(record_now(*session, open_record_of(key)), "record");
+    for (const auto& status : statuses) {
+      auto intent = intent_of(key, static_cast<int>(&status - statuses.data()) + 1);
+      intent.status = status;
+      must(session->ledger().intend({&intent, 1}), "intend");
+    }
+    must(session->ledger().refresh_at_commit({&updates.back(), 1}, states), "refresh");
+    commit(*session);
+    require(states == std::vector{std::optional(state)}, "refresh_at_commit says another state, case " + key);
+    require(scene.find(id_of(key))->state == state, "refresh_at_commit left another state than it said, case " + key);
+  }
+  updates.push_back({.id = id_of("nobody")});
+  std::vector<std::optional<RecordState>> states;
+  begin(*session);
+  must(session->ledger().refresh_at_commit(updates, states), "refresh");
+  commit(*session);
+  require(states.size() == updates.size() && !states.back(), "refresh of a record that is gone says a state");
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    require(states[i] == expected[i], "refresh_at_commit of several says another state");
+}
+
 void refresh_answers_and_begins_retention(const StoreUnderTest& store) {
   Scene scene(store);
   auto intent = intend(scene);
@@ -757,6 +791,7 @@ constexpr std::array promises{
     Promise{16, "renew_prolongs_the_current_attempt_only", renews_the_current_attempt},
     Promise{17, "note_is_kept_in_every_state", notes_in_every_state},
     Promise{18, "refresh_follows_the_intents", refresh_follows_the_intents},
+    Promise{18, "refresh_at_commit_says_the_same", refresh_at_commit_says_the_same},
     Promise{18, "refresh_answers_and_begins_the_retention", refresh_answers_and_begins_retention},
     Promise{18, "of_two_refreshes_at_once_the_later_sees_the_earlier", two_refreshes_see_each_other},
     Promise{19, "an_open_record_neither_expires_nor_goes", an_open_record_stays},

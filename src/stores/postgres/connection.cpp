@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t commands_max = 1'000;
 constexpr std::size_t bytes_max = 8 << 20;
 constexpr std::size_t statements_max = 256;
+constexpr int statement_uses_max = 1'024;
 
 using ConnectionOptions = std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)>;
 
@@ -167,7 +168,7 @@ std::optional<Breakdown> Connection::send(const Command& command) {
   if (sent_.size() >= commands_max || bytes_sent_ >= bytes_max)
     if (auto breakdown = finish()) return breakdown;
   if (!dispatch(command)) return lost();
-  sent_.push_back({.purpose = command.purpose, .mark = command.mark});
+  sent_.push_back({.purpose = command.purpose, .mark = command.mark, .keeps_result = command.keeps_result});
   bytes_sent_ += command.sql.size() + command.parameters.size();
   return std::nullopt;
 }
@@ -190,38 +191,52 @@ const std::string* Connection::statement_name(const Command& command) {
   std::string key(command.sql);
   for (const Oid type : command.parameters.types()) key.append(1, '\0').append(std::to_string(type));
   const auto found = statements_.find(key);
-  return found != statements_.end() ? &found->second : prepare(command, std::move(key));
+  if (found == statements_.end()) {
+    if (statements_.size() >= statements_max) forget_oldest_statement();
+    statements_by_age_.push_back(key);
+    return prepare(command, key, Statement().uses_max);
+  }
+  auto& statement = found->second;
+  const bool has_plan = command.purpose == Purpose::own || command.purpose == Purpose::effect;
+  if (!has_plan || statement.uses++ < statement.uses_max) return &statement.name;
+  deallocate(statement);
+  return prepare(command, key, std::min(statement.uses_max * 2, statement_uses_max));
 }
 
-const std::string* Connection::prepare(const Command& command, std::string key) {
-  if (statements_.size() >= statements_max) forget_oldest_statement();
+const std::string* Connection::prepare(const Command& command, const std::string& key, int uses_max) {
   const auto name = "semel_" + std::to_string(++statement_number_);
   if (PQsendPrepare(handle_.get(), name.c_str(), std::string(command.sql).c_str(),
                     static_cast<int>(command.parameters.count()), command.parameters.types().data()) != 1)
     return nullptr;
   sent_.push_back({.purpose = command.purpose, .mark = command.mark, .prepares = key});
-  statements_by_age_.push_back(key);
-  return &statements_.emplace(std::move(key), name).first->second;
+  const Statement statement{.name = name, .uses = 1, .uses_max = uses_max};
+  return &statements_.insert_or_assign(key, statement).first->second.name;
+}
+
+void Connection::deallocate(const Statement& statement) {
+  const auto sql = "DEALLOCATE " + statement.name;
+  if (PQsendQueryParams(handle_.get(), sql.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1)
+    sent_.push_back({.purpose = Purpose::own, .mark = std::nullopt});
 }
 
 void Connection::forget_oldest_statement() {
   const auto oldest = statements_.find(statements_by_age_.front());
   statements_by_age_.pop_front();
   if (oldest == statements_.end()) return;  // its preparation failed
-  const auto sql = "DEALLOCATE " + oldest->second;
+  deallocate(oldest->second);
   statements_.erase(oldest);
-  if (PQsendQueryParams(handle_.get(), sql.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1)
-    sent_.push_back({.purpose = Purpose::own, .mark = std::nullopt});
 }
 
 std::optional<Breakdown> Connection::finish() {
   last_.reset();
+  kept_.reset();
   if (sent_.empty()) return std::nullopt;
   if (PQpipelineSync(handle_.get()) != 1 || !flush()) return lost();
   std::optional<Breakdown> breakdown;
   for (const auto& sent : sent_) {
     collect(sent, breakdown);
     if (breakdown && breakdown->lost) return breakdown;
+    if (sent.keeps_result) kept_ = std::move(last_);
   }
   sent_.clear();
   bytes_sent_ = 0;

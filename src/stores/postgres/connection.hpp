@@ -34,6 +34,7 @@ struct Command {
   std::optional<std::size_t> mark{};  ///< the message that it was sent for
   bool reusable = true;               ///< worth a named statement on the server
   bool binary_result = false;
+  bool keeps_result = false;  ///< for `kept`
 };
 
 /// The first thing that went wrong since the last `finish`.
@@ -64,6 +65,8 @@ class Connection {
   /// Waits for everything that was sent. `last` is then the last command's result.
   std::optional<Breakdown> finish();
   const PGresult* last() const { return last_.get(); }
+  /// What the last command that asked to keep its result has brought, until the next `finish`.
+  const PGresult* kept() const { return kept_.get(); }
 
   /// Runs several statements, waiting; only while nothing is queued. Ends at the first that fails.
   Result<void> run_script(const std::string& sql);
@@ -84,6 +87,7 @@ class Connection {
     Purpose purpose;
     std::optional<std::size_t> mark;
     std::string prepares{};  ///< the key of the statement that this one prepares
+    bool keeps_result = false;
   };
 
   Connection(Handle handle, bool prepared_statements);
@@ -91,9 +95,18 @@ class Connection {
   static Handle attempt(const Options& options);
   static Result<Handle> attempt_for_reason(const Options& options, const std::string& first_message);
 
-  /// The name to run `command` by; null for an unnamed statement. Queues its preparation where it is new.
+  /// A statement on the server. A plan fits the tables as they were when it was made: it is made anew after 16 uses,
+  /// 32, 64 and so on, so that a table which grew by those uses is never much bigger than its plan took it for.
+  struct Statement {
+    std::string name;
+    int uses = 0;
+    int uses_max = 16;
+  };
+
+  /// The name to run `command` by; null for an unnamed statement. Queues its preparation where it is new or old.
   const std::string* statement_name(const Command& command);
-  const std::string* prepare(const Command& command, std::string key);
+  const std::string* prepare(const Command& command, const std::string& key, int uses_max);
+  void deallocate(const Statement& statement);
   void forget_oldest_statement();
   bool dispatch(const Command& command);
   void collect(const Sent& sent, std::optional<Breakdown>& breakdown);
@@ -105,8 +118,9 @@ class Connection {
   std::vector<Sent> sent_;
   std::size_t bytes_sent_ = 0;
   ResultHandle last_;
+  ResultHandle kept_;
 
-  std::unordered_map<std::string, std::string> statements_;  ///< SQL and parameter types -> name on the server
+  std::unordered_map<std::string, Statement> statements_;  ///< by SQL and parameter types
   std::deque<std::string> statements_by_age_;
   std::uint64_t statement_number_ = 0;
 };

@@ -44,16 +44,13 @@ constexpr std::string_view intend_sql =
     "CASE WHEN t.state = 2 THEN statement_timestamp() END, CASE WHEN t.doubtful THEN statement_timestamp() END, "
     "CASE WHEN t.state = 2 THEN statement_timestamp() + t.lease * interval '1 ms' "
     "WHEN t.state = 1 OR (t.state IN (3, 4, 6) AND NOT t.settled) THEN statement_timestamp() END "
-    "FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, "
-    "$23) AS t (id, record, handler, principal, key, parent, compensates, step, effect, provider, reference, "
+    "FROM {rows 1-23} AS t (id, record, handler, principal, key, parent, compensates, step, effect, provider, "
+    "reference, "
     "idempotency_key, request, compensation, message, state, attempt, doubtful, settled, flagged, outcome, failures, "
     "lease)";
 
-/// The rows are locked first, in one order, so that two that change the same ones cannot wait for each other. The
-/// UPDATE asks again, of the rows as they are once they are locked.
 constexpr std::string_view change_sql =
-    "WITH locked AS MATERIALIZED (SELECT id FROM {}.intents WHERE id = ANY ($1) ORDER BY id FOR UPDATE), "
-    "changed AS (UPDATE {}.intents AS i SET state = w.state, attempt = w.attempt, doubtful = w.doubtful, "
+    "WITH changed AS (UPDATE {}.intents AS i SET state = w.state, attempt = w.attempt, doubtful = w.doubtful, "
     "settled = w.settled, flagged = w.flagged, failures = w.failures, outcome = coalesce(w.outcome, i.outcome), "
     "compensation = coalesce(w.compensation, i.compensation), "
     "started_at = CASE WHEN w.state = 2 THEN coalesce(i.started_at, statement_timestamp()) "
@@ -63,12 +60,12 @@ constexpr std::string_view change_sql =
     "CASE WHEN i.state = 2 THEN i.due_at END, statement_timestamp()) "
     "WHEN w.state = 1 OR (w.state IN (3, 4, 6) AND NOT w.settled) THEN "
     "statement_timestamp() + w.pause * interval '1 ms' END "
-    "FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS w (id, expected_attempt, expected_states, "
-    "state, attempt, doubtful, settled, flagged, lease, pause, failures, outcome, compensation), locked "
-    "WHERE locked.id = i.id AND w.id = i.id AND i.attempt = w.expected_attempt "
+    "FROM {rows 1-13} AS w (id, expected_attempt, expected_states, "
+    "state, attempt, doubtful, settled, flagged, lease, pause, failures, outcome, compensation) "
+    "WHERE w.id = i.id AND i.attempt = w.expected_attempt "
     "AND (w.expected_states >> i.state) & 1 = 1 RETURNING i.id), "
     "noted AS (INSERT INTO {}.intent_events (intent, kind, attempt, by, detail, evidence, at) "
-    "SELECT e.*, statement_timestamp() FROM unnest($14, $15, $16, $17, $18, $19) AS e (intent, kind, attempt, by, "
+    "SELECT e.*, statement_timestamp() FROM {rows 14-19} AS e (intent, kind, attempt, by, "
     "detail, evidence) JOIN changed ON changed.id = e.intent) "
     "SELECT id FROM changed";
 
@@ -76,7 +73,7 @@ constexpr std::string_view refresh_sql =
     "UPDATE {}.records AS r SET state = CASE WHEN its.open > 0 THEN its.open WHEN r.state = 2 THEN 2 ELSE 1 END, "
     "answer = nullif(coalesce(w.answer, r.answer), ''), expires_at = CASE WHEN its.open > 0 THEN 'infinity' "
     "WHEN r.state IN (3, 4) THEN statement_timestamp() + w.seconds * interval '1 s' ELSE r.expires_at END "
-    "FROM unnest($1, $2, $3) AS w (id, answer, seconds) CROSS JOIN LATERAL ("
+    "FROM {rows 1-3} AS w (id, answer, seconds) CROSS JOIN LATERAL ("
     "SELECT CASE WHEN bool_or(i.state = 5 OR i.flagged) THEN 4 WHEN bool_or(i.state IN (1, 2) OR NOT i.settled) THEN 3 "
     "ELSE 0 END AS open FROM {}.intents AS i WHERE i.record = w.id) AS its "
     "WHERE r.id = w.id RETURNING r.id, r.state";
@@ -266,6 +263,32 @@ Parameters change_parameters(std::span<const IntentChange> changes, const std::v
   return std::move(columns).parameters();
 }
 
+std::vector<RecordDigest> digests_of(std::span<const RecordUpdate> updates) {
+  std::vector<RecordDigest> digests;
+  for (const auto& update : updates) digests.push_back(record_digest(update.id.scope, update.id.key));
+  return digests;
+}
+
+Parameters refresh_parameters(std::span<const RecordUpdate> updates, std::span<const RecordDigest> digests) {
+  Columns columns;
+  columns.uuids(digests, std::identity());
+  columns.optional_bytes(updates, stored_answer);
+  columns.int8s(updates, [](const RecordUpdate& u) { return seconds_kept(u.retention); });
+  return std::move(columns).parameters();
+}
+
+/// One a digest; nothing for those whose record is gone.
+std::vector<std::optional<RecordState>> read_states(const PGresult* result, std::span<const RecordDigest> digests) {
+  std::vector<std::optional<RecordState>> states(digests.size());
+  for (int row = 0; row < PQntuples(result); ++row) {
+    const BinaryRow refreshed(result, row);
+    const auto id = refreshed.bytes(0);
+    for (std::size_t i = 0; i < digests.size(); ++i)
+      if (digests[i].view() == id) states[i] = record_state(refreshed.integer(1));
+  }
+  return states;
+}
+
 class ServerLedger final : public Ledger {
  public:
   ServerLedger(OpenTransaction& transaction, const LedgerStatements& statements)
@@ -279,8 +302,11 @@ class ServerLedger final : public Ledger {
   Result<std::vector<Intent>> intents_of(const RecordId& record) override;
   Result<std::optional<Intent>> find(const IntentId& id) override;
   Result<std::vector<std::optional<RecordState>>> refresh(std::span<const RecordUpdate> updates) override;
+  Result<void> refresh_at_commit(std::span<const RecordUpdate> updates,
+                                 std::vector<std::optional<RecordState>>& states) override;
 
  private:
+  Result<void> lock_records(std::span<const RecordDigest> digests);
   Result<std::vector<Intent>> read(std::string_view sql, const Parameters& parameters) {
     const auto result = transaction_.ask(sql, parameters);
     if (!result) return result.error();
@@ -297,7 +323,7 @@ Result<void> ServerLedger::intend(std::span<const Intent> intents) {
   if (auto ready = transaction_.usable(); !ready || intents.empty()) return ready;
   const auto parameters = intent_parameters(intents);
   if (!parameters) return transaction_.fail(parameters.error());
-  return transaction_.send(statements_.intend, *parameters);
+  return transaction_.send(statements_.intend, intents.size(), *parameters);
 }
 
 Result<std::vector<Intent>> ServerLedger::take(std::span<const std::string> effects, std::size_t count_max) {
@@ -313,7 +339,14 @@ Result<std::vector<bool>> ServerLedger::change(std::span<const IntentChange> cha
   if (changes.empty()) return std::vector<bool>();
   const auto ids = stored_ids(changes, [](const IntentChange& c) { return c.id.hex; });
   if (!ids) return transaction_.fail(ids.error());
-  const auto result = transaction_.ask(statements_.change, change_parameters(changes, *ids));
+  // In one order, so that two that change the same ones cannot wait for each other.
+  if (ids->size() > 1) {
+    Columns columns;
+    columns.uuids(*ids, std::identity());
+    if (auto locked = transaction_.send(statements_.lock, ids->size(), std::move(columns).parameters()); !locked)
+      return locked.error();
+  }
+  const auto result = transaction_.ask(statements_.change, changes.size(), change_parameters(changes, *ids));
   if (!result) return result.error();
   std::set<std::string> changed;
   for (int row = 0; row < PQntuples(*result); ++row) changed.insert(BinaryRow(*result, row).bytes(0));
@@ -370,40 +403,45 @@ Result<std::optional<Intent>> ServerLedger::find(const IntentId& id) {
   return found->empty() ? std::optional<Intent>() : std::optional(std::move(found->front()));
 }
 
+/// The rows first, and only then the intents in a statement of its own: it sees what whoever held a row before us has
+/// committed. In one statement, two settlements of two intents could each see the other's as open.
+Result<void> ServerLedger::lock_records(std::span<const RecordDigest> digests) {
+  return transaction_.send(statements_.lock_records, digests.size(), digest_parameters(digests));
+}
+
 Result<std::vector<std::optional<RecordState>>> ServerLedger::refresh(std::span<const RecordUpdate> updates) {
   if (auto ready = transaction_.usable(); !ready) return ready.error();
   if (updates.empty()) return std::vector<std::optional<RecordState>>();
-  std::vector<RecordDigest> digests;
-  for (const auto& update : updates) digests.push_back(record_digest(update.id.scope, update.id.key));
-  // The rows first, and only then the intents in a statement of its own: it sees what whoever held a row before us has
-  // committed. In one statement, two settlements of two intents could each see the other's as open.
-  if (auto sent = transaction_.send(statements_.lock_records, digest_parameters(digests)); !sent) return sent.error();
-  Columns columns;
-  columns.uuids(digests, std::identity());
-  columns.optional_bytes(updates, stored_answer);
-  columns.int8s(updates, [](const RecordUpdate& u) { return seconds_kept(u.retention); });
-  const auto result = transaction_.ask(statements_.refresh, std::move(columns).parameters());
+  const auto digests = digests_of(updates);
+  if (auto locked = lock_records(digests); !locked) return locked.error();
+  const auto result = transaction_.ask(statements_.refresh, updates.size(), refresh_parameters(updates, digests));
   if (!result) return result.error();
-  std::vector<std::optional<RecordState>> states(updates.size());
-  for (int row = 0; row < PQntuples(*result); ++row) {
-    const BinaryRow refreshed(*result, row);
-    const auto id = refreshed.bytes(0);
-    for (std::size_t i = 0; i < digests.size(); ++i)
-      if (digests[i].view() == id) states[i] = record_state(refreshed.integer(1));
-  }
-  return states;
+  return read_states(*result, digests);
+}
+
+Result<void> ServerLedger::refresh_at_commit(std::span<const RecordUpdate> updates,
+                                             std::vector<std::optional<RecordState>>& states) {
+  states.clear();
+  if (auto ready = transaction_.usable(); !ready || updates.empty()) return ready;
+  auto digests = digests_of(updates);
+  if (auto locked = lock_records(digests); !locked) return locked;
+  const auto parameters = refresh_parameters(updates, digests);
+  return transaction_.ask_at_commit(
+      statements_.refresh, updates.size(), parameters,
+      [&states, of = std::move(digests)](const PGresult* result) { states = read_states(result, of); });
 }
 
 }  // namespace
 
 LedgerStatements::LedgerStatements(const std::string& schema) {
   const auto select = "SELECT " + std::string(intent_columns) + " FROM {}.intents ";
-  intend = in_schema(intend_sql, schema);
+  intend = ArrayStatement(intend_sql, schema, ArrayStatement::Many::kept);
   take = in_schema(select +
                        "WHERE due_at <= statement_timestamp() AND effect = ANY ($1) ORDER BY due_at, number "
                        "LIMIT $2 FOR UPDATE SKIP LOCKED",
                    schema);
-  change = in_schema(change_sql, schema);
+  lock = ArrayStatement("SELECT id FROM {}.intents WHERE id {any 1} ORDER BY id FOR UPDATE", schema);
+  change = ArrayStatement(change_sql, schema);
   renew = in_schema(
       "WITH locked AS MATERIALIZED (SELECT id FROM {}.intents WHERE id = ANY ($1) ORDER BY id FOR UPDATE) "
       "UPDATE {}.intents AS i SET due_at = statement_timestamp() + $3 * interval '1 ms' "
@@ -418,8 +456,8 @@ LedgerStatements::LedgerStatements(const std::string& schema) {
       schema);
   of_record = in_schema(select + "WHERE record = $1 ORDER BY step, number", schema);
   find = in_schema(select + "WHERE id = $1", schema);
-  lock_records = in_schema("SELECT id FROM {}.records WHERE id = ANY ($1) ORDER BY id FOR UPDATE", schema);
-  refresh = in_schema(refresh_sql, schema);
+  lock_records = ArrayStatement("SELECT id FROM {}.records WHERE id {any 1} ORDER BY id FOR UPDATE", schema);
+  refresh = ArrayStatement(refresh_sql, schema);
   // An id that has gone meanwhile is followed by everything: a page may then repeat, but skips none.
   const auto list_all =
       select +

@@ -20,19 +20,37 @@ std::string in_schema(std::string_view text, const std::string& schema);
 /// likely to be met; who is, only waits.
 std::string advisory_lock_number(std::string_view purpose, std::string_view schema);
 
+/// A statement on arrays, one element a row, in two forms. In its text `{rows 1-3}` stands for the rows of the arrays
+/// $1 to $3, and `{any 1}` for a comparison with the elements of $1.
+///
+/// A plan for many rows that is kept from when a table was empty reads all of it, until somebody analyses it. The form
+/// for one row compares with one value: that is an index scan from the start, and may be kept.
+struct ArrayStatement {
+  /// Whether a plan for many rows may be kept too: not where it reads a table.
+  enum class Many { planned_anew, kept };
+
+  ArrayStatement() = default;
+  ArrayStatement(std::string_view text, const std::string& schema, Many plan_of_many = Many::planned_anew);
+
+  std::string of_one;   ///< reads the first element of each array
+  std::string of_many;  ///< of any number
+  Many many = Many::planned_anew;
+};
+
 /// Our own statements on intents and on the records that they belong to.
 struct LedgerStatements {
   explicit LedgerStatements(const std::string& schema);
 
-  std::string intend;     ///< arrays, one element an intent
+  ArrayStatement intend;  ///< arrays, one element an intent
   std::string take;       ///< $1 bytea[] of effects, $2 at most; columns as read_intent reads them
-  std::string change;     ///< arrays, one element a change; then those of `note`. The ids that it applied to
+  ArrayStatement lock;    ///< $1 uuid[]
+  ArrayStatement change;  ///< arrays, one element a change; then those of `note`. The ids that it applied to
   std::string renew;      ///< $1 uuid[], $2 int4[] attempts, $3 milliseconds; the ids and attempts that it applied to
   std::string note;       ///< arrays, one element an event
   std::string of_record;  ///< $1 record
   std::string find;       ///< $1 id
-  std::string lock_records;  ///< $1 uuid[]
-  std::string refresh;       ///< $1 uuid[], $2 answers, $3 seconds; ids and states
+  ArrayStatement lock_records;  ///< $1 uuid[]
+  ArrayStatement refresh;       ///< $1 uuid[], $2 answers, $3 seconds; ids and states
   std::string list;  ///< $1 states, $2 provider, $3 effect, $4 older than so many ms, $5 after this id, $6 at most
   std::string list_waiting;  ///< the same, of those that wait for an operator
   std::string history;       ///< $1 id
@@ -60,14 +78,16 @@ struct OutboxStatements {
 struct Statements {
   explicit Statements(std::string_view schema);
 
-  std::string claim;           ///< $1 uuid[]; columns as read_record reads them
-  std::string make_room;       ///< $1 uuid[] of expired records, $2 uuid[] of rejections sent again
-  std::string record;          ///< ten arrays, one element a record
-  std::string set_aside;       ///< arrays, one element a letter
-  std::string purge;           ///< $1 int8: at most so many; says how many
-  std::string list_letters;    ///< $1 handler, $2 reason, $3 waiting only, $4 before this id, $5 at most
-  std::string find_letter;     ///< $1 id
-  std::string resolve_letter;  ///< $1 id, $2 resolution
+  ArrayStatement claim;         ///< $1 uuid[]; columns as read_record reads them, "expired" only says that it may be
+  ArrayStatement still_needed;  ///< $1 uuid[]; the ids of those that do not expire, since messages of theirs wait
+  std::string find;             ///< $1 uuid; columns as read_record reads them
+  std::string make_room;        ///< $1 uuid[] of expired records, $2 uuid[] of rejections sent again
+  ArrayStatement record;        ///< ten arrays, one element a record
+  std::string set_aside;        ///< arrays, one element a letter
+  std::string purge;            ///< $1 int8: at most so many; says how many
+  std::string list_letters;     ///< $1 handler, $2 reason, $3 waiting only, $4 before this id, $5 at most
+  std::string find_letter;      ///< $1 id
+  std::string resolve_letter;   ///< $1 id, $2 resolution
   LedgerStatements ledger;
   OutboxStatements outbox;
 };

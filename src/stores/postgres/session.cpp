@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "stores/postgres/connection.hpp"
@@ -50,13 +51,18 @@ class LaneSession final : public SqlSession, private OpenTransaction {
  private:
   Result<void> usable() const override;
   Result<void> send(std::string_view sql, const Parameters& parameters) override { return send_own(sql, parameters); }
+  Result<void> send(const ArrayStatement& statement, std::size_t rows, const Parameters& parameters) override;
   Result<const PGresult*> ask(std::string_view sql, const Parameters& parameters) override;
+  Result<const PGresult*> ask(const ArrayStatement& statement, std::size_t rows, const Parameters& parameters) override;
+  Result<void> ask_at_commit(const ArrayStatement& statement, std::size_t rows, const Parameters& parameters,
+                             std::function<void(const PGresult*)> read) override;
   Result<void> connect();
   /// Not `reusable`: planned anew each time.
-  Result<void> send_own(std::string_view sql, const Parameters& parameters, bool reusable = true);
+  Result<void> send_own(std::string_view sql, const Parameters& parameters, bool reusable = true, bool keeps = false);
   Result<void> send_effect(std::string_view sql, const Parameters& parameters);
   Result<void> make_room(std::span<const Record> records);
-  Result<std::vector<std::optional<Record>>> match(std::span<const RecordId> ids);
+  Result<std::vector<ReadRecord>> read_claimed();
+  Result<std::vector<std::optional<Record>>> match(std::span<const RecordId> ids, std::span<const ReadRecord> claimed);
   Result<std::int64_t> counted();
 
   Error fail(Error error) override;
@@ -72,6 +78,7 @@ class LaneSession final : public SqlSession, private OpenTransaction {
   std::optional<std::size_t> mark_;
   std::optional<std::size_t> failed_mark_;
   std::vector<RecordDigest> expired_;  ///< what `claim` met past its time and the purge has not come to yet
+  std::function<void(const PGresult*)> read_at_commit_;
   const std::unique_ptr<Ledger> ledger_ = make_ledger(*this, statements_.ledger);
   const std::unique_ptr<Outbox> outbox_ = make_outbox(*this, statements_.outbox);
 };
@@ -140,9 +147,9 @@ Result<void> LaneSession::begin() {
   failed_mark_.reset();
   mark_.reset();
   expired_.clear();
+  read_at_commit_ = nullptr;
   open_ = true;
-  auto breakdown =
-      connection_->send({.purpose = Purpose::begin, .sql = begin_sql, .parameters = no_parameters, .reusable = false});
+  auto breakdown = connection_->send({.purpose = Purpose::begin, .sql = begin_sql, .parameters = no_parameters});
   if (!breakdown && !options_.prepared_statements)
     breakdown = connection_->send({.purpose = Purpose::own,
                                    .sql = settings_sql(options_, SettingsLast::transaction),
@@ -153,10 +160,19 @@ Result<void> LaneSession::begin() {
   return error;
 }
 
-Result<void> LaneSession::send_own(std::string_view sql, const Parameters& parameters, bool reusable) {
-  const auto breakdown = connection_->send(
-      {.purpose = Purpose::own, .sql = sql, .parameters = parameters, .reusable = reusable, .binary_result = true});
+Result<void> LaneSession::send_own(std::string_view sql, const Parameters& parameters, bool reusable, bool keeps) {
+  const auto breakdown = connection_->send({.purpose = Purpose::own,
+                                            .sql = sql,
+                                            .parameters = parameters,
+                                            .reusable = reusable,
+                                            .binary_result = true,
+                                            .keeps_result = keeps});
   return breakdown ? Result<void>(fail(*breakdown)) : Result<void>();
+}
+
+Result<void> LaneSession::send(const ArrayStatement& statement, std::size_t rows, const Parameters& parameters) {
+  if (rows == 1) return send_own(statement.of_one, parameters);
+  return send_own(statement.of_many, parameters, statement.many == ArrayStatement::Many::kept);
 }
 
 Result<const PGresult*> LaneSession::ask(std::string_view sql, const Parameters& parameters) {
@@ -164,6 +180,22 @@ Result<const PGresult*> LaneSession::ask(std::string_view sql, const Parameters&
   if (auto sent = send_own(sql, parameters, false); !sent) return sent.error();
   if (auto done = synchronise(); !done) return done.error();
   return connection_->last();
+}
+
+Result<const PGresult*> LaneSession::ask(const ArrayStatement& statement, std::size_t rows,
+                                         const Parameters& parameters) {
+  if (auto ready = usable(); !ready) return ready.error();
+  if (auto sent = send(statement, rows, parameters); !sent) return sent.error();
+  if (auto done = synchronise(); !done) return done.error();
+  return connection_->last();
+}
+
+Result<void> LaneSession::ask_at_commit(const ArrayStatement& statement, std::size_t rows, const Parameters& parameters,
+                                        std::function<void(const PGresult*)> read) {
+  if (auto ready = usable(); !ready) return ready;
+  read_at_commit_ = std::move(read);
+  if (rows == 1) return send_own(statement.of_one, parameters, true, true);
+  return send_own(statement.of_many, parameters, statement.many == ArrayStatement::Many::kept, true);
 }
 
 Result<void> LaneSession::send_effect(std::string_view sql, const Parameters& parameters) {
@@ -189,25 +221,39 @@ Result<std::vector<std::optional<Record>>> LaneSession::claim(std::span<const Re
   if (auto ready = usable(); !ready) return ready.error();
   std::vector<RecordDigest> digests;
   for (const auto& id : ids) digests.push_back(record_digest(id.scope, id.key));
-  // Not reusable: a plan kept from when the table was empty would read all of it, until somebody analyses it.
-  if (auto sent = send_own(statements_.claim, digest_parameters(digests), false); !sent) return sent.error();
-  if (auto done = synchronise(); !done) return done.error();
-  auto found = match(ids);
-  if (!found) return fail(found.error());
-  return found;
+  if (auto asked = ask(statements_.claim, ids.size(), digest_parameters(digests)); !asked) return asked.error();
+  auto claimed = read_claimed();
+  auto found = claimed ? match(ids, *claimed) : std::move(claimed).error();
+  return found ? found : fail(found.error());
 }
 
-/// The digest only finds a row; that it is the one meant, its whole id says.
-Result<std::vector<std::optional<Record>>> LaneSession::match(std::span<const RecordId> ids) {
-  std::unordered_map<RecordDigest, Record, DigestHash> by_digest;
+Result<std::vector<ReadRecord>> LaneSession::read_claimed() {
+  std::vector<ReadRecord> claimed;
+  std::vector<RecordDigest> past;
   for (int row = 0; row < PQntuples(connection_->last()); ++row) {
     auto read = read_record(BinaryRow(connection_->last(), row));
     if (!read) return read.error();
-    if (read->expired)
-      expired_.push_back(read->digest);
-    else
-      by_digest.emplace(read->digest, std::move(read->record));
+    if (read->expired) past.push_back(read->digest);
+    claimed.push_back(*std::move(read));
   }
+  if (past.empty()) return claimed;
+  const auto needed = ask(statements_.still_needed, past.size(), digest_parameters(past));
+  if (!needed) return needed.error();
+  std::unordered_set<std::string> ids;
+  for (int row = 0; row < PQntuples(*needed); ++row) ids.insert(BinaryRow(*needed, row).bytes(0));
+  for (auto& read : claimed) {
+    read.expired = read.expired && !ids.contains(std::string(read.digest.view()));
+    if (read.expired) expired_.push_back(read.digest);
+  }
+  return claimed;
+}
+
+/// The digest only finds a row; that it is the one meant, its whole id says.
+Result<std::vector<std::optional<Record>>> LaneSession::match(std::span<const RecordId> ids,
+                                                              std::span<const ReadRecord> claimed) {
+  std::unordered_map<RecordDigest, const Record*, DigestHash> by_digest;
+  for (const auto& read : claimed)
+    if (!read.expired) by_digest.emplace(read.digest, &read.record);
   std::vector<std::optional<Record>> found;
   for (const auto& id : ids) {
     const auto hit = by_digest.find(record_digest(id.scope, id.key));
@@ -215,8 +261,8 @@ Result<std::vector<std::optional<Record>>> LaneSession::match(std::span<const Re
       found.emplace_back();
       continue;
     }
-    if (hit->second.scope != id.scope || hit->second.key != id.key) return digest_collision(id);
-    found.emplace_back(hit->second);
+    if (hit->second->scope != id.scope || hit->second->key != id.key) return digest_collision(id);
+    found.emplace_back(*hit->second);
   }
   return found;
 }
@@ -239,7 +285,7 @@ Result<void> LaneSession::make_room(std::span<const Record> records) {
 Result<void> LaneSession::record(std::span<const Record> records) {
   if (auto ready = usable(); !ready || records.empty()) return ready;
   if (auto made = make_room(records); !made) return made;
-  return send_own(statements_.record, record_parameters(records));
+  return send(statements_.record, records.size(), record_parameters(records));
 }
 
 Result<void> LaneSession::set_aside(std::span<const DeadLetter> letters) {
@@ -251,8 +297,7 @@ Result<void> LaneSession::commit() {
   if (auto ready = usable(); !ready) return ready;
   if (!connection_->alive()) return fail(Breakdown{.purpose = Purpose::own, .mark = {}, .complaint = {}, .lost = true});
   // From here on the server may have committed, until it says that it has not.
-  auto breakdown =
-      connection_->send({.purpose = Purpose::commit, .sql = "COMMIT", .parameters = no_parameters, .reusable = false});
+  auto breakdown = connection_->send({.purpose = Purpose::commit, .sql = "COMMIT", .parameters = no_parameters});
   if (!breakdown) breakdown = connection_->finish();
   if (breakdown && breakdown->lost) {
     connection_.reset();
@@ -264,6 +309,7 @@ Result<void> LaneSession::commit() {
     return fail(Error{Remedy::reread, Certainty::not_applied, ErrorCode::serialization_failure,
                       "PostgreSQL rolled the transaction back instead of committing it"});
   open_ = false;
+  if (read_at_commit_ && connection_->kept()) read_at_commit_(connection_->kept());
   return {};
 }
 

@@ -106,7 +106,9 @@ class ServerStore final : public Store {
 Result<std::optional<Record>> ServerStore::find_record(const RecordId& id) {
   const RecordDigest digest = record_digest(id.scope, id.key);
   return with_connection([&](Connection& connection) -> Result<std::optional<Record>> {
-    if (auto read = run(connection, statements_.claim, digest_parameters({&digest, 1})); !read) return read.error();
+    Parameters parameters;
+    parameters.add_binary(Type::uuid, std::string(digest.view()));
+    if (auto read = run(connection, statements_.find, parameters); !read) return read.error();
     if (PQntuples(connection.last()) == 0) return std::optional<Record>();
     auto found = read_record(BinaryRow(connection.last(), 0));
     if (!found) return found.error();

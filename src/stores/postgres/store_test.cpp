@@ -3,6 +3,7 @@
 #include <array>
 #include <future>
 #include <limits>
+#include <set>
 #include <span>
 
 #include "base/embedded.hpp"
@@ -405,6 +406,21 @@ TEST_F(PostgresStore, KeepsABoundedNumberOfPreparedStatements) {
   const auto held = std::get<std::int64_t>(read(*session_, "SELECT count(*) FROM pg_prepared_statements"));
   EXPECT_LE(held, 256);
   EXPECT_GT(held, 100);
+  session_->commit().value();
+}
+
+TEST_F(PostgresStore, PreparesAnewWhatWasUsedOften) {
+  const std::string sql = "SELECT 'a statement used often'";
+  std::set<std::string> names;
+  session_->begin().value();
+  for (int use = 0; use < 64; ++use) {
+    session_->execute(sql, {}).value();
+    const auto held =
+        session_->query("SELECT name FROM pg_prepared_statements WHERE statement = $1", std::array{Value{sql}});
+    ASSERT_EQ(held->rows.size(), 1u);
+    names.insert(std::get<std::string>(held->rows[0][0]));
+  }
+  EXPECT_EQ(names.size(), 3u) << "planned at uses 1, 17 and 49";
   session_->commit().value();
 }
 
