@@ -266,10 +266,11 @@ Result<void> Clerk::renew() {
     const auto renewed = session_->ledger().renew(attempts, lease);
     if (!renewed) return renewed.error();
     for (std::size_t i = 0; i < attempts.size(); ++i) {
-      auto& item = items_.at(attempts[i].first.hex);
-      item.lease_lost = !(*renewed)[i];
-      item.leased_until = written_at_ + lease;
-      item.renew_at = now + lease / 3;
+      const auto& id = attempts[i].first.hex;
+      if ((*renewed)[i])
+        renewed_.emplace_back(id, lease);
+      else
+        items_.at(id).lease_lost = true;
     }
   }
   // What was not called yet, and is somebody else's now, is theirs.
@@ -277,8 +278,19 @@ Result<void> Clerk::renew() {
   return {};
 }
 
+/// Not before the commit: a lease that is believed to be longer than it is lets a call go out beside another's.
+void Clerk::after_renewal() {
+  for (const auto& [id, lease] : renewed_) {
+    const auto found = items_.find(id);
+    if (found == items_.end()) continue;
+    found->second.leased_until = written_at_ + lease;
+    found->second.renew_at = written_at_ + lease / 3;
+  }
+}
+
 void Clerk::write() {
   written_at_ = options_.clock->now();
+  renewed_.clear();
   auto ready = session_->begin();
   if (ready) ready = renew();
   auto taken = ready ? take_due() : Result<std::vector<Entry>>(ready.error());
@@ -294,6 +306,7 @@ void Clerk::write_entries(std::vector<Entry> entries) {
   Booking booking(*session_, entries, after_commit_.outside, handlers_, *options_.probe);
   auto booked = booking.run();
   if (booked.error) return after_failure(booked, entries);
+  after_renewal();
   if (store_away_.recovered()) options_.observer->recovered();
   if (entries.size() < entries_max_) entries_max_ = entries_all;
   const bool any_start =

@@ -67,6 +67,7 @@ class Clerk {
   std::vector<Entry> plan(std::vector<Entry> taken);
   Entry close(const Item& item);
   Result<void> renew();
+  void after_renewal();
   void after_booking(const Booked& booked, std::vector<Entry>& entries);
   void tell_operator(const Entry& entry) const;
   void after_entry(const Entry& entry);
@@ -108,8 +109,9 @@ class Clerk {
   static constexpr std::size_t entries_all = static_cast<std::size_t>(-1);
   std::size_t entries_max_ = entries_all;  ///< one, where a transaction failed and nobody can be told apart
 
-  TimePoint written_at_{};           ///< when the transaction that is open, or was the last, began
-  TimePoint take_at_{};              ///< when the ledger is asked again
+  TimePoint written_at_{};  ///< when the transaction that is open, or was the last, began
+  std::vector<std::pair<std::string, std::chrono::milliseconds>> renewed_;  ///< in the open transaction
+  TimePoint take_at_{};                                                     ///< when the ledger is asked again
   std::set<TimePoint> known_due_{};  ///< when intents that were seen here need something again
   bool took_any_ = false;
   StoreAway store_away_;

@@ -409,6 +409,31 @@ TEST_F(ClerkStand, WhoFreezesInItsOwnTurnPastItsLeaseCallsNobody) {
   EXPECT_EQ(performer_.begun.size(), 1u) << "the next attempt";
 }
 
+TEST_F(ClerkStand, ARenewalThatWasNotCommittedIsNone) {
+  auto options = effect(Kind::lookup);
+  options.lease = 9s;
+  know(options, row_and_answer());
+  handle_charges();
+  performer_.set_room(0);
+  pay_order();
+  turn();
+  EXPECT_EQ(states(), "charge started 1");
+  bool away = true;
+  clerk_faults_.commit_if = [&](SqlSession&) -> std::optional<Error> {
+    if (!away) return std::nullopt;
+    return error(Remedy::retry_later, Certainty::not_applied, ErrorCode::store_unreachable);
+  };
+  after(3s);
+  after(3s);
+  away = false;
+  performer_.set_room(1);
+  clock_.advance(4s);
+  clerk_->turn();
+  EXPECT_TRUE(performer_.begun.empty()) << "somebody else may have asked for it since";
+  turn();
+  EXPECT_NE(history().find("not_done 1"), std::string::npos) << history();
+}
+
 TEST_F(ClerkStand, ASettleStepThatFailsLosesNoOutcomeAndRepeatsNoCall) {
   bool broken = true;
   know(effect(Kind::neither), [&](const Settled& settled, SettleWork<SqlSession>& work) -> std::optional<Answer> {
