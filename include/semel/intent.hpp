@@ -125,7 +125,7 @@ struct Intent {
   /// Since the first attempt that may have reached the provider: counted from the first start, and forgotten when the
   /// intent is pending again without doubt.
   std::optional<std::chrono::milliseconds> since_started{};
-  std::optional<std::chrono::milliseconds> since_doubtful{};  ///< since an attempt was given up without an outcome
+  std::optional<std::chrono::milliseconds> since_doubtful{};  ///< since the last attempt ended without an outcome
   bool lease_ran_out = false;                                 ///< started, and nobody renewed it in time
 };
 

@@ -86,8 +86,10 @@ Result<void> Booking::judge_anew(Entry& entry) {
   if (!*found) return {};
   const auto attempt = entry.intent.status.attempt;
   const auto& now = **found;
+  auto ages = protocol::ages_of(now);
+  if (entry.looked_up) ages.since_doubtful = entry.asked_since_doubtful;
   const auto reported = protocol::after_report({now.status, attempt, entry.looked_up, *entry.report, now.outcome},
-                                               entry.effect->options, protocol::ages_of(now));
+                                               entry.effect->options, ages);
   if (reported.effect != protocol::Reported::Effect::applied) entry.event->evidence = entry.outcome;
   if (reported.effect == protocol::Reported::Effect::evidence) {
     entry.event->kind = "late";

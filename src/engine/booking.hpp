@@ -32,6 +32,8 @@ struct Entry {
   bool was_flagged = false;            ///< before this change
   std::optional<CallReport> report{};  ///< of a call: judged anew where the intent has moved on meanwhile
   bool looked_up = false;
+  /// Of a report of a lookup: the intent's age in doubt when the provider was asked.
+  std::optional<std::chrono::milliseconds> asked_since_doubtful{};
 
   // What the transaction made of it.
   bool applied = false;

@@ -76,7 +76,8 @@ std::optional<Clerk::TimePoint> Clerk::next_due() const {
   if (ending_) next = std::min(next, patience_until_);
   if (!known_due_.empty()) next = std::min(next, *known_due_.begin());
   for (const auto& [id, item] : items_)
-    if (!item.lease_lost && item.stage != Item::Stage::to_start) next = std::min(next, item.renew_at);
+    if (item.renews() || item.stage == Item::Stage::ready)
+      next = std::min(next, item.renews() ? item.renew_at : item.leased_until);
   return next;
 }
 
@@ -184,7 +185,7 @@ bool Clerk::something_to_write() const {
     const Item& item = entry.second;
     if (item.stage == Item::Stage::reported) return true;
     if (item.stage == Item::Stage::to_start) return has_room(*item.effect);
-    return !item.lease_lost && now >= item.renew_at;
+    return item.renews() && now >= item.renew_at;
   });
 }
 
@@ -216,7 +217,9 @@ Result<std::vector<Entry>> Clerk::take_due() {
 
 protocol::Ages Clerk::ages_of(const Item& item) const {
   auto ages = protocol::ages_of(item.intent);
-  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(options_.clock->now() - item.known_at);
+  // A lookup tells of the moment at which it was asked, however late its answer is written down.
+  const auto at = item.looks_up ? std::max(item.begun_at, item.known_at) : options_.clock->now();
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(at - item.known_at);
   ages.intended += since;
   ages.since_started = ages.since_started.value_or(0ms) + since;
   if (ages.since_doubtful) *ages.since_doubtful += since;
@@ -258,8 +261,7 @@ Result<void> Clerk::renew() {
   const auto now = options_.clock->now();
   std::map<std::chrono::milliseconds, std::vector<std::pair<IntentId, int>>> due;  // by the length of the lease
   for (auto& [id, item] : items_) {
-    const bool holds = item.stage == Item::Stage::ready || item.stage == Item::Stage::calling;
-    if (!holds || item.lease_lost || now < item.renew_at || ending_ == Ending::stop) continue;
+    if (!item.renews() || now < item.renew_at || ending_ == Ending::stop) continue;
     due[item.effect->options.lease].emplace_back(item.intent.id, item.intent.status.attempt);
   }
   for (const auto& [lease, attempts] : due) {
@@ -273,8 +275,6 @@ Result<void> Clerk::renew() {
         items_.at(id).lease_lost = true;
     }
   }
-  // What was not called yet, and is somebody else's now, is theirs.
-  std::erase_if(items_, [](const auto& e) { return e.second.lease_lost && e.second.stage == Item::Stage::ready; });
   return {};
 }
 

@@ -50,6 +50,10 @@ class Clerk {
     TimePoint begun_at{};
     TimePoint renew_at{};
     CallReport report{};
+
+    /// What was not called yet is not renewed; it is given back when its lease has run out. By renewing, it could get
+    /// hold of the lease of a lookup that asks about the same attempt, or go out when its key is forgotten.
+    bool renews() const { return stage == Stage::calling && !lease_lost; }
   };
 
   void collect();

@@ -109,6 +109,7 @@ Entry entry_for_report(const Intent& intent, const Effect& effect, const CallRep
   auto entry = entry_of(intent, effect);
   entry.looked_up = looked_up;
   entry.report = report;
+  entry.asked_since_doubtful = ages.since_doubtful;
   const std::optional<CallOutcome> none;
   const auto reported =
       protocol::after_report({intent.status, intent.status.attempt, looked_up, report, none}, effect.options, ages);

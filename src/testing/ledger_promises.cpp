@@ -399,7 +399,9 @@ void remembers_since_when(const StoreUnderTest& store) {
   to({.state = State::pending, .attempt = 2, .doubtful = true});
   require(intent.since_started && intent.since_doubtful, "a doubtful intent does not say since when");
   to({.state = State::started, .attempt = 3, .doubtful = true});
-  require(intent.since_started && intent.since_doubtful, "a doubtful intent that starts again forgot since when");
+  require(intent.since_started && !intent.since_doubtful, "a new attempt is in doubt since the one before it");
+  to({.state = State::started, .attempt = 3, .doubtful = true});
+  require(intent.since_started && intent.since_doubtful, "an attempt that is asked about does not say since when");
   to({.state = State::succeeded, .attempt = 3});
   require(intent.since_started && !intent.since_doubtful, "an intent with an outcome is still doubtful");
   require(intent.created_at > std::chrono::system_clock::time_point() && intent.age >= *intent.since_started,

@@ -249,6 +249,27 @@ TEST_F(ClerkStand, ADeadAttemptIsLookedUpWhereTheProviderCanBeAsked) {
   EXPECT_EQ(states(), "charge succeeded 2 settled");
 }
 
+/// The provider shows what it did after a minute. It is asked at once, and the process stands still with the answer.
+TEST_F(ClerkStand, ALookupTellsOfTheMomentAtWhichItWasAsked) {
+  auto options = effect(Kind::lookup);
+  options.policy.visibility_delay = 60s;
+  know(options, row_and_answer());
+  handle_charges();
+  pay_order();
+  turn();
+  restart();
+  every_lease_runs_out();
+  after(1s);
+  ASSERT_EQ(performer_.begun.size(), 1u);
+  performer_.report_last(CallVerdict::not_found);
+  after(100s);
+  EXPECT_EQ(states(), "charge pending 1 doubtful") << "when it was asked, nothing could be seen yet";
+  everything_is_due();
+  after(1s);
+  ASSERT_EQ(performer_.begun.size(), 2u);
+  EXPECT_TRUE(performer_.begun[1].look_up);
+}
+
 TEST_F(ClerkStand, ADeadAttemptIsAmbiguousWhereNothingMakesARepeatSafe) {
   know(effect(Kind::neither), row_and_answer());
   handle_charges();
@@ -308,6 +329,23 @@ TEST_F(ClerkStand, LeasesAreRenewedAtAThirdWhileACallIsUnderWay) {
               Value(std::int64_t{1}));
   }
   EXPECT_EQ(states(), "charge started 1");
+  EXPECT_EQ(performer_.begun.size(), 1u);
+}
+
+/// Renewing, it could wait until its key is forgotten, or hold on to the lease of who asks about the same attempt.
+TEST_F(ClerkStand, WhatWasNotCalledYetIsGivenBackAndNotRenewed) {
+  auto options = effect(Kind::idempotent);
+  options.limits.calls_max = 1;
+  know(options, row_and_answer());
+  handle_charges();
+  pay_order();
+  script_.deliver({R"({"id":"b","cents":7})", Sender::message});
+  turn();
+  ASSERT_EQ(performer_.begun.size(), 1u);
+  EXPECT_EQ(states(), "charge started 1, charge started 1");
+  for (int i = 0; i < 3; ++i) after(5s);
+  const auto count = sql("SELECT count(*) FROM semel_intent_events WHERE kind = 'not_done'").rows[0][0];
+  EXPECT_EQ(count, Value(std::int64_t{1})) << states();
   EXPECT_EQ(performer_.begun.size(), 1u);
 }
 

@@ -103,7 +103,7 @@ constexpr std::string_view change_sql =
     " outcome = coalesce(?10, outcome), compensation = coalesce(?11, compensation),"
     " started_at = CASE WHEN ?4 = 2 THEN coalesce(started_at, {now}) WHEN ?4 = 1 AND ?6 = 0 THEN NULL"
     "              ELSE started_at END,"
-    " doubtful_since = CASE WHEN ?6 = 1 THEN coalesce(doubtful_since, {now}) END,"
+    " doubtful_since = CASE WHEN ?6 = 1 AND ?5 = attempt THEN coalesce(doubtful_since, {now}) END,"
     " due_at = CASE WHEN ?4 = 2 THEN coalesce({now} + ?12, CASE WHEN state = 2 THEN due_at END, {now})"
     "               WHEN ?4 = 1 OR (?4 IN (3, 4, 6) AND ?7 = 0) THEN {now} + ?13 END"
     " WHERE id = ?1 AND attempt = ?2 AND (?3 >> state) & 1 = 1";
