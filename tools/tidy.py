@@ -297,6 +297,24 @@ def rule_named_tests(tree):
                         yield Finding(page, number, f"there is no test {word}; name one that exists, or write it")
 
 
+def rule_named_code(tree):
+    """In docs/proof.md every row of a table with a column "code" names files that are there, and behind each of them
+    words that occur in it: of `Type::function` the last part."""
+    for page in tree.match("docs/proof.md"):
+        for number, row in tables(tree.lines(page)):
+            for title in ("step", "code") if "code" in row else ():
+                file = None
+                for word in code_words(row.get(title, "")):
+                    if "/" in word:
+                        file = word
+                        if not tree.has(file):
+                            yield Finding(page, number, f"there is no file {file}; name the one that does it")
+                    elif file is None or not re.search(rf"\b{re.escape(word.split('::')[-1])}\b", tree.text(file)):
+                        yield Finding(page, number, f"{word} is not in {file or 'any file before it'}; correct it")
+                if file is None:
+                    yield Finding(page, number, f"names no file under \"{title}\"; name one as `path` `function`")
+
+
 def rule_error_pages(tree):
     """Every ErrorCode has a page, and every page a code."""
     header = "include/semel/error.hpp"
