@@ -14,7 +14,7 @@
 #define CRASHES 1
 #endif
 #ifndef STALLS
-#define STALLS 2
+#define STALLS 1
 #endif
 #ifndef LOST_REPLIES
 #define LOST_REPLIES 1 /* of the receiver, whether it came in or not; of the database to a commit */
