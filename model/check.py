@@ -188,7 +188,7 @@ def search(model, looking_for, more=()):
 
 
 def is_narration(line):
-    return not re.match(r"\s|\d+:|#|spin: trail|\d+ process|ltl|MSC|starting claim", line)
+    return not re.match(r"\s|\d+:|#|spin: |\d+ process|ltl|MSC|starting claim", line)
 
 
 def model_of(title):
