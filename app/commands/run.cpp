@@ -172,8 +172,6 @@ int run_on(StoreT& store, Config& config, const RunOptions& options, Signals& si
   std::optional<ProgressBar> progress;
   if (bar) progress.emplace(sources->files());
   const auto summary = consumer.run();
-  // Calls that are still under way are abandoned before what they would ring is gone.
-  *performers = {};
   progress.reset();
   if (!summary) return report(summary.error(), config.redactor);
   print_summary(*summary, options.json);

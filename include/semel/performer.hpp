@@ -55,18 +55,23 @@ struct Performed {
   CallReport report{};
 };
 
-/// Makes calls, many at a time, outside every transaction. `begin`, `collect` and `room` are called by one thread and
-/// never wait.
+/// Makes calls, many at a time, outside every transaction. One thread at a time; `begin`, `collect` and `room` never
+/// wait. It is used from `open` to `close`, and may be used again.
 ///
-///  1. Every call that was begun is collected exactly once, whatever happened; no later than about its timeout.
+///  1. Every call that was begun is collected exactly once before `close`, whatever happened; no later than about its
+///     timeout.
 ///  2. The doorbell is rung when there is something to collect.
 ///  3. `unknown` is said unless it is certain that the provider did not act: what cannot be told apart is unknown.
-///  4. Destroying a performer abandons its calls; their outcomes are then unknown.
+///  4. `close` abandons what has not been collected; the outcomes are then unknown. After it returned, the doorbell is
+///     never touched again, and nothing of this use is collected in the next one.
+///  5. Destroying a performer closes it.
 class Performer {
  public:
   virtual ~Performer() = default;
-  /// `bell` outlives the performer's use; called once, before everything else.
+  /// Begins a use, for one caller at a time; called before `room`, `begin` and `collect`. `bell` lives until `close`.
   virtual void open(Doorbell& bell) = 0;
+  /// Ends a use; nothing where there is none. A call that cannot be broken off may go on behind it, and takes up room.
+  virtual void close() = 0;
   /// How many more calls it takes now.
   virtual std::size_t room() const = 0;
   /// No more than `room`.
@@ -75,9 +80,9 @@ class Performer {
 };
 
 /// Makes calls on a bounded pool of threads: `call` may block, is called from several threads at once, and should
-/// return within the call's timeout (nobody interrupts it). What it throws is `unknown`; a Failure whose certainty is
-/// not_applied is not_done, or failed where its remedy is fix_call. Destroying the performer waits for the calls that
-/// have entered the function, since it may use what its owner destroys next.
+/// return within the call's timeout (nobody interrupts it, and `close` does not wait for it). What it throws is
+/// `unknown`; a Failure whose certainty is not_applied is not_done, or failed where its remedy is fix_call. Destroying
+/// the performer waits for the calls that have entered the function, since it may use what its owner destroys next.
 std::unique_ptr<Performer> blocking_performer(std::function<CallReport(const Call&)> call, std::size_t threads = 8);
 
 /// The right to report one call, once, from any thread. Destroyed unused it reports `unknown`.

@@ -32,7 +32,8 @@ class BlockingPerformer final : public Performer {
       : call_(std::move(call)), threads_max_(std::max<std::size_t>(threads, 1)) {}
   ~BlockingPerformer() override;
 
-  void open(Doorbell& bell) override { bell_ = &bell; }
+  void open(Doorbell& bell) override;
+  void close() override;
   std::size_t room() const override;
   void begin(Call call) override;
   std::vector<Performed> collect() override;
@@ -43,10 +44,11 @@ class BlockingPerformer final : public Performer {
 
   const std::function<CallReport(const Call&)> call_;
   const std::size_t threads_max_;
-  Doorbell* bell_ = nullptr;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  Doorbell* bell_ = nullptr;  ///< null while nobody uses it
+  std::uint64_t use_ = 0;     ///< whose calls are reported
   std::deque<Call> waiting_{};
   std::vector<Performed> ended_{};
   std::size_t under_way_ = 0;
@@ -55,13 +57,28 @@ class BlockingPerformer final : public Performer {
 };
 
 BlockingPerformer::~BlockingPerformer() {
+  BlockingPerformer::close();
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    waiting_.clear();
   }
   changed_.notify_all();
   for (auto& thread : threads_) thread.join();
+}
+
+void BlockingPerformer::open(Doorbell& bell) {
+  const std::lock_guard lock(mutex_);
+  assert(!bell_);
+  bell_ = &bell;
+}
+
+void BlockingPerformer::close() {
+  const std::lock_guard lock(mutex_);
+  bell_ = nullptr;
+  ++use_;
+  under_way_ -= waiting_.size();
+  waiting_.clear();
+  ended_.clear();
 }
 
 std::size_t BlockingPerformer::room() const {
@@ -70,9 +87,8 @@ std::size_t BlockingPerformer::room() const {
 }
 
 void BlockingPerformer::begin(Call call) {
-  assert(bell_);
   const std::lock_guard lock(mutex_);
-  assert(under_way_ < threads_max_);
+  assert(bell_ && under_way_ < threads_max_);
   ++under_way_;
   waiting_.push_back(std::move(call));
   // Every thread is busy or has a call waiting for it: one more.
@@ -92,11 +108,12 @@ void BlockingPerformer::work() {
     if (stopping_) return;
     const Call call = std::move(waiting_.front());
     waiting_.pop_front();
+    const auto use = use_;
     lock.unlock();
     Performed performed{call.id, call.attempt, perform(call)};
     lock.lock();
     --under_way_;
-    if (stopping_) return;
+    if (use != use_) continue;
     ended_.push_back(std::move(performed));
     bell_->ring();
   }
@@ -118,7 +135,7 @@ CallReport BlockingPerformer::perform(const Call& call) const {
 struct Pending {
   std::mutex mutex{};
   std::condition_variable changed{};
-  Doorbell* bell = nullptr;  ///< null once the performer is gone
+  Doorbell* bell = nullptr;  ///< null while nobody uses the performer, and once it is gone
   std::uint64_t next_token = 0;
   struct Awaited {
     std::string id;
@@ -158,9 +175,10 @@ class LaterPerformer final : public Performer {
  public:
   LaterPerformer(std::function<void(Call, Reply)> call, std::size_t calls_max)
       : call_(std::move(call)), calls_max_(calls_max) {}
-  ~LaterPerformer() override;
+  ~LaterPerformer() override { LaterPerformer::close(); }
 
   void open(Doorbell& bell) override;
+  void close() override;
   std::size_t room() const override;
   void begin(Call call) override;
   std::vector<Performed> collect() override;
@@ -174,18 +192,24 @@ class LaterPerformer final : public Performer {
   std::thread watch_{};  ///< reports what nobody reported in time
 };
 
-LaterPerformer::~LaterPerformer() {
+void LaterPerformer::open(Doorbell& bell) {
+  {
+    const std::lock_guard lock(pending_->mutex);
+    assert(!pending_->bell);
+    pending_->bell = &bell;
+  }
+  watch_ = std::thread([this] { watch(); });
+}
+
+void LaterPerformer::close() {
   {
     const std::lock_guard lock(pending_->mutex);
     pending_->bell = nullptr;
+    pending_->awaited.clear();
+    pending_->ended.clear();
   }
   pending_->changed.notify_all();
   if (watch_.joinable()) watch_.join();
-}
-
-void LaterPerformer::open(Doorbell& bell) {
-  pending_->bell = &bell;
-  watch_ = std::thread([this] { watch(); });
 }
 
 std::size_t LaterPerformer::room() const {

@@ -152,6 +152,47 @@ TEST(BlockingPerformer, ItsDestructionWaitsForTheFunctionAndForgetsWhatItSays) {
   EXPECT_TRUE(left) << "the function may use what its caller owns";
 }
 
+TEST(BlockingPerformer, ItsCloseWaitsForNobodyAndNothingOfThatUseIsTouchedOrToldAgain) {
+  std::promise<void> entered;
+  std::promise<void> leave;
+  const auto performer = blocking_performer(
+      [&](const Call& call) {
+        if (call.id == "abandoned") {
+          entered.set_value();
+          leave.get_future().wait();
+        }
+        return report_of(CallVerdict::succeeded);
+      },
+      2);
+  auto first = std::make_unique<Doorbell>();
+  performer->open(*first);
+  performer->begin(call_of("abandoned"));
+  entered.get_future().wait();
+  performer->close();
+  first.reset();
+  Doorbell second;
+  performer->open(second);
+  EXPECT_EQ(performer->room(), 1u) << "it is still in the function";
+  leave.set_value();
+  while (performer->room() < 2) std::this_thread::yield();
+  EXPECT_TRUE(performer->collect().empty());
+  performer->begin(call_of("next"));
+  EXPECT_EQ(collect(*performer, second, 1)[0].id, "next");
+}
+
+TEST(BlockingPerformer, WhatWasNotCollectedIsGoneWithItsUse) {
+  const auto performer = blocking_performer([&](const Call&) { return report_of(CallVerdict::succeeded); });
+  Doorbell first;
+  performer->open(first);
+  performer->begin(call_of("a"));
+  first.wait(1h);
+  performer->close();
+  performer->close();
+  Doorbell second;
+  performer->open(second);
+  EXPECT_TRUE(performer->collect().empty());
+}
+
 TEST(LaterPerformer, ReportsWhenTheReplyIsUsedFromAnyThread) {
   Doorbell bell;
   std::optional<Reply> kept;
@@ -204,6 +245,26 @@ TEST(LaterPerformer, NoReportWithinTheTimeoutIsUnknownAndALaterOneComesToNothing
   EXPECT_EQ(performer->room(), 256u);
   std::move(*kept).report(report_of(CallVerdict::succeeded));
   EXPECT_TRUE(performer->collect().empty());
+}
+
+TEST(LaterPerformer, AfterItsCloseNothingOfThatUseIsTouchedOrToldAgain) {
+  std::vector<Reply> kept;
+  const auto performer = later_performer([&](Call, Reply reply) { kept.push_back(std::move(reply)); }, 3);
+  auto first = std::make_unique<Doorbell>();
+  performer->open(*first);
+  for (const char* id : {"reported", "early", "late"}) performer->begin(call_of(id));
+  std::move(kept[0]).report(report_of(CallVerdict::succeeded));
+  performer->close();
+  first.reset();
+  std::move(kept[1]).report(report_of(CallVerdict::succeeded));
+  Doorbell second;
+  performer->open(second);
+  EXPECT_EQ(performer->room(), 3u);
+  std::move(kept[2]).report(report_of(CallVerdict::succeeded));
+  EXPECT_TRUE(performer->collect().empty());
+  performer->begin(call_of("next"));
+  std::move(kept[3]).report(report_of(CallVerdict::failed));
+  EXPECT_EQ(collect(*performer, second, 1)[0].id, "next");
 }
 
 TEST(LaterPerformer, AReplyMayOutliveIt) {

@@ -42,7 +42,10 @@ Clerk::Clerk(std::unique_ptr<Session> session, const Handlers& handlers, const C
   after_commit_.handover.listen(&bell);
 }
 
-Clerk::~Clerk() { after_commit_.handover.listen(nullptr); }
+Clerk::~Clerk() {
+  for (auto* performer : performers_) performer->close();
+  after_commit_.handover.listen(nullptr);
+}
 
 Turn Clerk::turn() {
   const auto now = options_.clock->now();

@@ -27,7 +27,10 @@ Relay::Relay(std::unique_ptr<Session> session, const ConsumerOptions& options, A
   after_commit_.relay_bell = &bell;
 }
 
-Relay::~Relay() { after_commit_.relay_bell = nullptr; }
+Relay::~Relay() {
+  for (auto* performer : performers_) performer->close();
+  after_commit_.relay_bell = nullptr;
+}
 
 Turn Relay::turn() {
   const auto now = options_.clock->now();

@@ -180,7 +180,10 @@ Result<void> Runner::State::open_outside(Post& post) {
                                   [](const auto& target) { return target.second.performer != nullptr; });
   if (relays) {
     auto session = store.open_session();
-    if (!session) return std::move(session).error();
+    if (!session) {
+      post.clerk.reset();  // its performers are free again
+      return std::move(session).error();
+    }
     post.relay = std::make_unique<Relay>(*std::move(session), options, after_commit, post.bell, std::random_device{}());
   }
   return {};

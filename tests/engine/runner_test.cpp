@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <future>
 #include <map>
 #include <mutex>
 #include <semel/semel.hpp>
@@ -323,6 +325,37 @@ TYPED_TEST(Runner, EveryIntentIsPerformedOnceAndSettledOnce) {
   EXPECT_EQ(provider.counted(), (std::pair<std::size_t, int>{300, 300}));
   EXPECT_EQ(this->effects(), (std::pair<std::int64_t, std::int64_t>{300, 300}));
   EXPECT_TRUE(this->store_->intent_counts().value().by_state.empty());
+}
+
+TYPED_TEST(Runner, APerformerOutlivesItsConsumerAndWorksForTheNextOne) {
+  std::promise<void> leave;
+  std::function<void()> stop;
+  std::atomic<int> calls = 0;
+  const auto performer = blocking_performer([&](const Call&) {
+    if (++calls == 1) {
+      stop();
+      leave.get_future().wait();
+    }
+    return CallReport{.verdict = CallVerdict::succeeded};
+  });
+  const auto run = [&](int from, SourceTraits traits) {
+    Consumer consumer(*this->store_, {.shutdown_deadline = std::chrono::milliseconds(0)});
+    consumer.handle(this->pay(), [](const Message&, auto& work) { work.intend({.effect = "charge"}); });
+    consumer.perform({.name = "charge"}, *performer);
+    ListSource source(this->bodies(from, 1), traits);
+    consumer.consume(source);
+    stop = [&] { consumer.stop(); };
+    consumer.run().value();
+  };
+  run(0, open_ended);
+  leave.set_value();  // the consumer is gone, and the call's end rings nobody
+  while (performer->room() < 8) std::this_thread::yield();
+  run(1, ending);
+  EXPECT_EQ(calls, 2);
+  const auto intents = this->store_->intents({}).value();
+  ASSERT_EQ(intents.size(), 2u);
+  EXPECT_EQ(std::ranges::count(intents, IntentState::succeeded, [](const Intent& one) { return one.status.state; }), 1)
+      << "of the abandoned call nobody knows";
 }
 
 TYPED_TEST(Runner, TwoConsumersOnOneStorePerformEachIntentOnce) {

@@ -11,7 +11,8 @@ namespace semel::engine {
 /// Remembers the calls that were begun; the test reports them.
 class ToldPerformer : public Performer {
  public:
-  void open(Doorbell&) override {}
+  void open(Doorbell&) override { opened = true; }
+  void close() override { opened = false; }
   std::size_t room() const override { return room_; }
   void begin(Call call) override { begun.push_back(std::move(call)); }
   std::vector<Performed> collect() override { return std::exchange(finished_, {}); }
@@ -26,6 +27,7 @@ class ToldPerformer : public Performer {
   void set_room(std::size_t room) { room_ = room; }
 
   std::vector<Call> begun;
+  bool opened = false;
 
  private:
   std::vector<Performed> finished_;

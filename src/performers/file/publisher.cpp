@@ -22,10 +22,11 @@ CallReport report_of(CallVerdict verdict, std::string detail) {
 class FilePublisher final : public Performer {
  public:
   explicit FilePublisher(PublisherOptions options) : options_(std::move(options)), file_(options_.path) {}
-  ~FilePublisher() override;
+  ~FilePublisher() override { FilePublisher::close(); }
 
   Result<void> prepare() { return file_.open(); }
   void open(Doorbell& bell) override;
+  void close() override;
   std::size_t room() const override;
   void begin(Call call) override;
   std::vector<Performed> collect() override;
@@ -47,18 +48,24 @@ class FilePublisher final : public Performer {
   std::thread thread_;
 };
 
-FilePublisher::~FilePublisher() {
+void FilePublisher::open(Doorbell& bell) {
+  bell_ = &bell;
+  stopping_ = false;
+  thread_ = std::thread([this] { run(); });
+}
+
+/// Waits for lines that are being written.
+void FilePublisher::close() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
-}
-
-void FilePublisher::open(Doorbell& bell) {
-  bell_ = &bell;
-  thread_ = std::thread([this] { run(); });
+  bell_ = nullptr;
+  waiting_.clear();
+  ended_.clear();
+  under_way_ = 0;
 }
 
 std::size_t FilePublisher::room() const {

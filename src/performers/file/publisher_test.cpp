@@ -182,6 +182,24 @@ TEST_F(FilePublisherTest, SeveralMayAppendToOneFile) {
   for (const auto& line : all) EXPECT_TRUE(Document::parse(line));
 }
 
+TEST_F(FilePublisherTest, AfterItsCloseNothingOfThatUseIsTouchedOrToldAgain) {
+  open();
+  publisher_->close();
+  auto first = std::make_unique<Doorbell>();
+  publisher_->open(*first);
+  for (int i = 0; i < 100; ++i) publisher_->begin(call_of("abandoned"));
+  publisher_->close();
+  first.reset();
+  const auto written = lines().size();
+  publisher_->close();
+  publisher_->open(bell_);
+  EXPECT_EQ(publisher_->room(), 100u);
+  EXPECT_TRUE(publisher_->collect().empty());
+  publisher_->begin(call_of("next"));
+  EXPECT_EQ(collect(1).at(0).id, "next");
+  EXPECT_THAT(lines(), SizeIs(written + 1)) << "nobody writes what was abandoned";
+}
+
 TEST_F(FilePublisherTest, WhatIsNoRegularFileIsRefused) {
   const std::string pipe = folder_ + "/pipe";
   mkfifo(pipe.c_str(), 0600);

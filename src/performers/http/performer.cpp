@@ -35,6 +35,7 @@ class HttpPerformer final : public Performer {
 
   Result<void> prepare() const;
   void open(Doorbell& bell) override;
+  void close() override;
   std::size_t room() const override { return options_.calls_max - std::min(options_.calls_max, under_way()); }
   void begin(Call call) override {
     begin_flight(std::move(call));
@@ -95,6 +96,14 @@ void HttpPerformer::open(Doorbell& bell) {
     client_ = *std::move(client);
   else
     problem_ = client.error().message;  // a CA file that has gone since
+}
+
+void HttpPerformer::close() {
+  client_.reset();
+  flights_.clear();
+  ended_.clear();
+  problem_.clear();
+  bell_ = nullptr;
 }
 
 void HttpPerformer::begin_flight(Call call) {

@@ -266,6 +266,12 @@ TEST(HttpPerformer, AnAnswerThatARepeatWouldOnlyReplayIsLookedUp) {
   }
 }
 
+TEST(HttpPerformer, AfterItsCloseNothingOfThatUseIsTouchedOrToldAgain) {
+  SilentProvider provider;
+  const auto closed = performer();
+  expect_that_close_ends_a_use(*closed, provider, call_of({.url = provider.url()}));
+}
+
 TEST(HttpPerformer, SpeaksTlsToWhomItTrusts) {
   const net::Certificate certificate;
   const auto server =

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <semel/performer.hpp>
@@ -72,5 +73,48 @@ class TestProvider {
   int connections_ = 0;
   net::RawServer server_;
 };
+
+/// A provider that never answers its first caller.
+class SilentProvider {
+ public:
+  std::string url() const { return server_.url(); }
+  void wait_for_call() { came_.get_future().wait(); }
+  void wait_until_given_up() { given_up_.get_future().wait(); }
+
+ private:
+  std::promise<void> came_{};
+  std::promise<void> given_up_{};
+  net::RawServer server_{[this](net::RawConnection& connection) {
+    connection.read_request();
+    if (connection.number() > 1) return connection.send(net::raw_answer(200));
+    came_.set_value();
+    connection.read_request();  // there is none: the client has closed
+    given_up_.set_value();
+  }};
+};
+
+/// Closes a performer while `provider` is at its call, and uses it anew.
+inline void expect_that_close_ends_a_use(Performer& performer, SilentProvider& provider, Call call) {
+  auto first = std::make_unique<Doorbell>();
+  performer.open(*first);
+  const auto room = performer.room();
+  call.attempt = 1;
+  performer.begin(call);
+  provider.wait_for_call();
+  performer.close();
+  first.reset();
+  provider.wait_until_given_up();
+  Doorbell second;
+  performer.open(second);
+  EXPECT_EQ(performer.room(), room);
+  call.attempt = 2;
+  performer.begin(call);
+  std::vector<Performed> ended;
+  for (; ended.empty(); ended = performer.collect()) second.wait(std::chrono::hours(1));
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].attempt, 2);
+  EXPECT_EQ(ended[0].report.verdict, CallVerdict::succeeded);
+  performer.close();
+}
 
 }  // namespace semel

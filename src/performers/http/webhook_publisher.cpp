@@ -31,6 +31,7 @@ class WebhookPublisher final : public Performer {
 
   Result<void> prepare();
   void open(Doorbell& bell) override;
+  void close() override;
   std::size_t room() const override {
     return options_.calls_max - std::min(options_.calls_max, sent_.size() + ended_.size());
   }
@@ -83,6 +84,14 @@ void WebhookPublisher::open(Doorbell& bell) {
     client_ = *std::move(client);
   else
     problem_ = client.error().message;
+}
+
+void WebhookPublisher::close() {
+  client_.reset();
+  sent_.clear();
+  ended_.clear();
+  problem_.clear();
+  bell_ = nullptr;
 }
 
 std::string WebhookPublisher::signatures(const std::string& signed_text) const {

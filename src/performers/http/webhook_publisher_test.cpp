@@ -168,5 +168,11 @@ TEST(WebhookPublisher, SettingsThatCannotWorkAreRefused) {
   }
 }
 
+TEST(WebhookPublisher, AfterItsCloseNothingOfThatUseIsTouchedOrToldAgain) {
+  SilentProvider provider;
+  const auto closed = publisher(provider.url());
+  expect_that_close_ends_a_use(*closed, provider, publication("b"));
+}
+
 }  // namespace
 }  // namespace semel::http
