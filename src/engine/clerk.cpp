@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/reconciler.hpp"
+#include "protocol/next_step.hpp"
 
 namespace semel::engine {
 
@@ -18,10 +19,11 @@ constexpr int settle_failures_until_flagged = 5;
 constexpr auto settle_delay_first = 1'000ms;
 constexpr auto settle_delay_max = 300'000ms;
 
-/// Every message's own failure has a culprit; anything else is the store's, and passes.
-bool is_the_stores(const Error& error) {
-  return error.remedy == Remedy::retry_later || error.remedy == Remedy::ask_operator ||
-         error.certainty == Certainty::unknown;
+/// Whether a transaction of one intent would have failed by that intent's own doing, and would again: as for messages.
+/// Anything else passes. `attributed`: it came from its settle step.
+bool is_its_own(const Error& error, bool attributed) {
+  return protocol::next_step({error, attributed, true, protocol::decide_again_max}) ==
+         protocol::NextStep::count_failure;
 }
 
 }  // namespace
@@ -416,9 +418,9 @@ void Clerk::report(const Item& item, const Entry& entry) {
 
 void Clerk::after_failure(const Booked& booked, std::vector<Entry>& entries) {
   const auto& error = *booked.error;
-  if (booked.at_fault && entries[*booked.at_fault].settles && !is_the_stores(error))
-    return withhold(entries[*booked.at_fault], error);
-  if (is_the_stores(error)) return store_failed(error);
+  const bool attributed = booked.at_fault && entries[*booked.at_fault].settles;
+  if (!is_its_own(error, attributed)) return store_failed(error);
+  if (attributed) return withhold(entries[*booked.at_fault], error);
   // Nobody can be told apart: each by itself.
   if (entries.size() > 1) {
     entries_max_ = 1;  // see write_entries

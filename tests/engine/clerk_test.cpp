@@ -516,6 +516,25 @@ TEST_F(ClerkStand, OneSettleStepThatFailsKeepsNobodyElseWaiting) {
   EXPECT_EQ(settled, 2u);
 }
 
+/// The same rule as for a handler: what is missing for its own statement is nobody else's.
+TEST_F(ClerkStand, ASettleStepThatMayNotWriteKeepsNobodyElseWaiting) {
+  know(effect(Kind::neither), [](const Settled& settled, SettleWork<SqlSession>&) -> std::optional<Answer> {
+    if (settled.outcome().reference == "bad")
+      throw Failure({Remedy::ask_operator, Certainty::not_applied, ErrorCode::permission_denied, "no right"});
+    return std::nullopt;
+  });
+  handle_charges();
+  script_.deliver(R"({"id":"a"})");
+  script_.deliver(R"({"id":"b"})");
+  turn();
+  ASSERT_EQ(performer_.begun.size(), 2u);
+  performer_.report(0, {.verdict = CallVerdict::succeeded, .outcome = {.reference = "bad"}});
+  performer_.report(1, {.verdict = CallVerdict::succeeded, .outcome = {.reference = "good"}});
+  turn();
+  EXPECT_EQ(sql("SELECT count(*) FROM semel_intents WHERE state = 3").rows[0][0], Value(std::int64_t{2}));
+  EXPECT_EQ(sql("SELECT count(*) FROM semel_intents WHERE settled = 1").rows[0][0], Value(std::int64_t{1}));
+}
+
 TEST_F(ClerkStand, ALostCommitReplyOfAnOutcomeSettlesOnce) {
   know(effect(Kind::neither), row_and_answer());
   handle_charges();
