@@ -77,7 +77,8 @@ struct IntentStatus {
   int attempt = 0;
   bool doubtful = false;  ///< an earlier attempt may have had its effect
   bool settled = false;   ///< the settle step has committed
-  bool flagged = false;   ///< what came late contradicts what was settled, or settling fails: an operator is asked
+  bool flagged = false;   ///< what came late contradicts what was settled, or settling fails: an operator is asked, and
+                          ///< where it is settled, callers are answered all the same
   bool operator==(const IntentStatus&) const = default;
 };
 

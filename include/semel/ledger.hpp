@@ -50,11 +50,13 @@ struct RecordUpdate {
 /// 17. `note` appends to the history whatever state the intent is in: an outcome that comes late is evidence. Of an
 ///     intent that is gone nothing is kept.
 /// 18. `refresh` decides a record's state anew, one refresh at a time for each record: ambiguous where an intent of it
-///     is ambiguous or flagged; else in_progress where one is open or not settled; else completed (a rejected one stays
-///     rejected), and its retention begins. Says the state. A record that is gone is nothing. It comes after `change`
-///     in its transaction, so that all take locks in one order.
-/// 19. An open record, or one that has publications which are not sent or wait in a queue, is never purged and never
-///     counts as expired. An intent goes in the step that purges its record, with its history, and not before.
+///     is ambiguous, or open and flagged; else in_progress where one is open or not settled; else completed (a rejected
+///     one stays rejected), and its retention begins. Says the state. A record that is gone is nothing. It comes after
+///     `change` in its transaction, so that all take locks in one order.
+/// 19. An open record, or one that has publications which are not sent or wait in a queue, or a flagged intent, is
+/// never
+///     purged and never counts as expired. An intent goes in the step that purges its record, with its history, and not
+///     before.
 class Ledger {
  public:
   virtual ~Ledger() = default;

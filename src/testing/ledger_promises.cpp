@@ -471,7 +471,12 @@ const std::array refreshed_states{
     Refreshed{{{.state = State::failed, .settled = true}}, RecordState::completed},
     Refreshed{{{.state = State::abandoned, .settled = true}}, RecordState::completed},
     Refreshed{{{.state = State::ambiguous}}, RecordState::ambiguous},
-    Refreshed{{{.state = State::succeeded, .settled = true, .flagged = true}}, RecordState::ambiguous},
+    Refreshed{{{.state = State::pending, .flagged = true}}, RecordState::ambiguous},
+    Refreshed{{{.state = State::started, .flagged = true}}, RecordState::ambiguous},
+    Refreshed{{{.state = State::succeeded, .flagged = true}}, RecordState::in_progress},
+    Refreshed{{{.state = State::succeeded, .settled = true, .flagged = true}}, RecordState::completed},
+    Refreshed{{{.state = State::failed, .settled = true, .flagged = true}, {.state = State::pending}},
+              RecordState::in_progress},
     Refreshed{{{.state = State::succeeded, .settled = true}, {.state = State::pending}}, RecordState::in_progress},
     Refreshed{{{.state = State::pending}, {.state = State::failed, .settled = true}}, RecordState::in_progress},
     Refreshed{{{.state = State::ambiguous}, {.state = State::pending}}, RecordState::ambiguous},
@@ -559,8 +564,9 @@ void refresh_answers_and_begins_retention(const StoreUnderTest& store) {
           "a closed record's retention does not begin with its close");
   const auto again = refreshed({.state = State::succeeded, .settled = true});
   require(again.expires_at == closed.expires_at, "a record that was closed already began its retention anew");
-  const auto reopened = refreshed({.state = State::succeeded, .settled = true, .flagged = true});
-  require(reopened.state == RecordState::ambiguous, "a record is not ambiguous that has a flagged intent");
+  const auto flagged = refreshed({.state = State::succeeded, .settled = true, .flagged = true});
+  require(flagged.state == RecordState::completed && flagged.expires_at == closed.expires_at,
+          "a flag on an intent whose outcome is known opened its record again");
 }
 
 /// Settles the first and the second of two intents of one record in two processes at once.
@@ -652,6 +658,25 @@ void intents_go_with_their_record(const StoreUnderTest& store) {
   require(purge_all(scene.store()) == 1, "a record was not purged that was closed and has expired");
   require(!find(scene, intent.id) && history(scene, intent).empty(), "an intent outlived its record");
   require(find(scene, kept.id).has_value(), "a purge took another record's intent");
+}
+
+void what_is_flagged_stays(const StoreUnderTest& store) {
+  Scene scene(store);
+  const auto intent = close_at_once(scene);
+  const auto flag = [&](bool flagged) {
+    const auto now = found(scene, intent);
+    in_one_go(*scene.session(), [&](Session& session) {
+      const IntentStatus to{.state = State::succeeded, .settled = true, .flagged = flagged};
+      require(change(session, change_of(now, to)), "a change did not apply");
+    });
+  };
+  flag(true);
+  require(purge_all(scene.store()) == 0, "a record was purged that has a flagged intent");
+  in_one_go(*scene.session(), [&](Session& session) {
+    require(claim(session, id_of("a")).has_value(), "a record expired that has a flagged intent");
+  });
+  flag(false);
+  require(purge_all(scene.store()) == 1, "a record was not purged that has no flagged intent any more");
 }
 
 void a_key_that_expired_is_intended_anew(const StoreUnderTest& store) {
@@ -798,6 +823,7 @@ constexpr std::array promises{
     Promise{18, "of_two_refreshes_at_once_the_later_sees_the_earlier", two_refreshes_see_each_other},
     Promise{19, "an_open_record_neither_expires_nor_goes", an_open_record_stays},
     Promise{19, "an_intent_goes_with_its_record", intents_go_with_their_record},
+    Promise{19, "a_record_with_a_flagged_intent_stays", what_is_flagged_stays},
     Promise{19, "a_key_that_expired_is_intended_anew", a_key_that_expired_is_intended_anew},
     Promise{19, "unsent_publications_keep_their_record", unsent_publications_keep_a_record},
     Promise{24, "intents_come_oldest_first_each_once", lists_oldest_first},

@@ -366,6 +366,21 @@ TEST_F(ClerkStand, AZombiesOutcomeIsEvidence) {
   EXPECT_EQ(effects(), "a:7") << "its settle step does not run";
 }
 
+/// An operator is asked which one is right; the callers' answer is the one that was settled.
+TEST_F(ClerkStand, WhatContradictsASettledOutcomeTakesNobodysAnswer) {
+  know(effect(Kind::lookup), row_and_answer());
+  handle_charges();
+  pay_order();
+  turn();
+  sql("UPDATE semel_intents SET state = 4, attempt = 2, settled = 1");
+  performer_.report(0, {.verdict = CallVerdict::succeeded, .outcome = {.reference = "ch_other"}});
+  turn();
+  EXPECT_EQ(states(), "charge failed 2 settled flagged");
+  pay_order(Sender::caller);
+  turn();
+  EXPECT_EQ(script_.verdicts.back(), "replay 202 taken");
+}
+
 TEST_F(ClerkStand, WhatIsAboutToBeHandedOverIsNotTakenFromTheLedger) {
   // The lane has committed and not handed over; the clerk, on its own thread, asks the ledger at that moment.
   struct BetweenThem : Probe {
@@ -492,6 +507,35 @@ TEST_F(ClerkStand, ASettleStepThatFailsLosesNoOutcomeAndRepeatsNoCall) {
   EXPECT_EQ(states(), "charge succeeded 1 settled");
   EXPECT_EQ(effects(), "a:7 ch_1");
   EXPECT_EQ(performer_.begun.size(), 1u);
+}
+
+TEST_F(ClerkStand, ASettleStepThatGoesOnFailingIsFlaggedAndItsCallersAreToldToComeLater) {
+  bool broken = true;
+  know(effect(Kind::neither), [&](const Settled&, SettleWork<SqlSession>&) -> std::optional<Answer> {
+    if (broken) throw std::runtime_error("broken");
+    return Answer{.status = 201};
+  });
+  handle_charges();
+  pay_order();
+  turn();
+  performer_.report_last(CallVerdict::succeeded, "ch_1");
+  for (int i = 0; i < 10; ++i) {
+    everything_is_due();
+    after(1h);
+  }
+  EXPECT_EQ(states(), "charge succeeded 1 flagged");
+  pay_order(Sender::caller);
+  turn();
+  EXPECT_EQ(script_.verdicts.back(), "refused SEMEL-0109") << "it did happen: not finished is not unknown";
+  broken = false;
+  for (int i = 0; i < 2; ++i) {  // a failure that was met is written down first
+    everything_is_due();
+    after(1h);
+  }
+  EXPECT_EQ(states(), "charge succeeded 1 settled");
+  pay_order(Sender::caller);
+  turn();
+  EXPECT_EQ(script_.verdicts.back(), "replay 201");
 }
 
 TEST_F(ClerkStand, OneSettleStepThatFailsKeepsNobodyElseWaiting) {
@@ -640,7 +684,7 @@ TEST_F(SagaStand, ACompensationThatFailsIsFlaggedAndTheNextOneRunsNevertheless) 
   EXPECT_NE(states().find("release failed 1 settled flagged"), std::string::npos) << states();
   pay_order(Sender::caller);
   turn();
-  EXPECT_EQ(script_.verdicts.back(), "refused SEMEL-0110") << "an operator is asked";
+  EXPECT_EQ(script_.verdicts.back(), "replay 409 captured?") << "an operator is asked, and callers are answered";
 }
 
 TEST_F(SagaStand, AFirstStepThatFailsUndoesNothing) {

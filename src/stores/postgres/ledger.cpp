@@ -75,8 +75,9 @@ constexpr std::string_view refresh_sql =
     "answer = nullif(coalesce(w.answer, r.answer), ''), expires_at = CASE WHEN its.open > 0 THEN 'infinity' "
     "WHEN r.state IN (3, 4) THEN statement_timestamp() + w.seconds * interval '1 s' ELSE r.expires_at END "
     "FROM {rows 1-3} AS w (id, answer, seconds) CROSS JOIN LATERAL ("
-    "SELECT CASE WHEN bool_or(i.state = 5 OR i.flagged) THEN 4 WHEN bool_or(i.state IN (1, 2) OR NOT i.settled) THEN 3 "
-    "ELSE 0 END AS open FROM {}.intents AS i WHERE i.record = w.id) AS its "
+    "SELECT CASE WHEN bool_or(i.state = 5 OR i.flagged AND i.state IN (1, 2)) THEN 4 "
+    "WHEN bool_or(i.state IN (1, 2) OR NOT i.settled) THEN 3 ELSE 0 END AS open FROM {}.intents AS i WHERE i.record = "
+    "w.id) AS its "
     "WHERE r.id = w.id RETURNING r.id, r.state";
 
 std::optional<IntentId> optional_id(const BinaryRow& row, int column) {

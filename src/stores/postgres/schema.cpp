@@ -262,9 +262,8 @@ Statements::Statements(std::string_view schema_name)
       "id, handler, principal, key, fingerprint, state, answer, source, transport_id, recorded_at, expires_at";
   const std::string needed =
       "(EXISTS (SELECT FROM {}.outbox AS o WHERE o.record = r.id) OR EXISTS (SELECT FROM {}.queue AS q WHERE q.record "
-      "= "
-      "r.id))";
-  // CASE, so that the outbox and the queues are looked at for rows past their time only.
+      "= r.id) OR EXISTS (SELECT FROM {}.intents AS i WHERE i.record = r.id AND i.flagged))";
+  // CASE, so that the other tables are looked at for rows past their time only.
   const std::string expired = "CASE WHEN expires_at <= now() THEN NOT " + needed + " ELSE false END";
   const std::string intents_of_gone =
       "calls AS (DELETE FROM {}.intents AS i USING gone WHERE i.record = gone.id RETURNING i.id), "

@@ -175,8 +175,9 @@ Result<void> insert_intent(Connection& connection, const Intent& intent) {
 constexpr std::string_view refresh_sql =
     "UPDATE semel_records SET open = its.open, answer = nullif(coalesce(?2, answer), x''), expires_at ="
     " CASE WHEN its.open > 0 THEN 9223372036854775807 WHEN semel_records.open > 0 THEN {now} + ?3 ELSE expires_at END"
-    " FROM (SELECT CASE WHEN max(state = 5 OR flagged = 1) THEN 2 WHEN max(state IN (1, 2) OR settled = 0) THEN 1"
-    "              ELSE 0 END AS open FROM semel_intents WHERE record = ?1) AS its"
+    " FROM (SELECT CASE WHEN max(state = 5 OR (flagged = 1 AND state IN (1, 2))) THEN 2"
+    "              WHEN max(state IN (1, 2) OR settled = 0) THEN 1 ELSE 0 END AS open FROM semel_intents WHERE record "
+    "= ?1) AS its"
     " WHERE id = ?1 RETURNING state, open";
 
 Result<std::optional<RecordState>> refresh_one(Connection& connection, const RecordUpdate& record) {

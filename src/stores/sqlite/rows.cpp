@@ -119,11 +119,12 @@ Result<void> lost_race_if_taken(Result<void> inserted, std::string_view message)
   return Error{Remedy::reread, Certainty::not_applied, ErrorCode::lost_race, std::string(message)};
 }
 
-/// CASE, so that the outbox and the queues are looked at for rows past their time only.
+/// CASE, so that the other tables are looked at for rows past their time only.
 std::string expired_sql() {
   return with_now(
       "CASE WHEN expires_at <= {now} THEN NOT EXISTS (SELECT 1 FROM semel_outbox WHERE record = semel_records.id)"
-      " AND NOT EXISTS (SELECT 1 FROM semel_queue WHERE record = semel_records.id) ELSE 0 END");
+      " AND NOT EXISTS (SELECT 1 FROM semel_queue WHERE record = semel_records.id)"
+      " AND NOT EXISTS (SELECT 1 FROM semel_intents WHERE record = semel_records.id AND flagged = 1) ELSE 0 END");
 }
 
 Result<std::optional<FoundRecord>> find_row(Connection& connection, const RecordId& id) {
