@@ -184,6 +184,7 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     ErrorCodeOf error;
     if (!parse_head(buffer_, head, error)) error = co_await read_head(wire_, buffer_, head);
     if (error) co_return co_await give_up(error);
+    if (const auto fault = fault_in(head.get()); !fault.empty()) co_return co_await refuse(fault);
     if (const auto upstream = upstream_of(head)) co_return co_await pass_through(head, *upstream);
     Request request = request_of(head.get());
     request.peer = peer_;
@@ -213,7 +214,7 @@ class StreamConnection final : public Connection, public std::enable_shared_from
   std::optional<std::size_t> upstream_of(const HeadParser& head) {
     const auto& service = loop_->service;
     const auto& request = head.get();
-    if (!service.forward || (request.version() == 11 && request.count(http::field::host) != 1)) return std::nullopt;
+    if (!service.forward) return std::nullopt;
     const HeadView seen(request);
     return service.forward(seen);
   }
@@ -248,10 +249,6 @@ class StreamConnection final : public Connection, public std::enable_shared_from
   std::optional<Response> refusal_of(const Request& request, const HeadParser& head) {
     const auto length = head.content_length();
     keep_alive_ = head.get().version() == 11 && head.keep_alive() && !head.chunked() && (!length || *length == 0);
-    if (head.get().version() == 11 && request.headers.count("host") != 1) {
-      keep_alive_ = false;
-      return problem_response(Problem::malformed_request, {.detail = "one Host header is needed"});
-    }
     if (loop_->service.refuse)
       if (auto refusal = loop_->service.refuse(request)) return refusal;
     if (length && *length > loop_->options.body_bytes_max) return too_large();
@@ -259,7 +256,8 @@ class StreamConnection final : public Connection, public std::enable_shared_from
   }
 
   asio::awaitable<ErrorCodeOf> read_body(Request& request, HeadParser&& head) {
-    if (beast::iequals(head.get()[http::field::expect], "100-continue") && buffer_.size() == 0) {
+    const bool waits = head.get().version() == 11 && beast::iequals(head.get()[http::field::expect], "100-continue");
+    if (waits && buffer_.size() == 0) {
       static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
       const auto [error, count] = co_await asio::async_write(wire_.stream, asio::buffer(go_on), token);
       if (error) co_return error;
@@ -299,6 +297,14 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     const auto error = co_await write_all(wire_, parts);
     if (!error && !keep_alive) co_await say_goodbye();
     co_return !error && keep_alive;
+  }
+
+  /// Answers what was read and is not to be gone on with; where it ends is not sure.
+  asio::awaitable<bool> refuse(std::string_view why) {
+    keep_alive_ = false;
+    head_only_ = false;
+    Response response = problem_response(Problem::malformed_request, {.detail = std::string(why)});
+    co_return co_await write(std::move(response));
   }
 
   /// Answers what could not be read, where there is somebody who may listen.

@@ -66,10 +66,6 @@ class SizeLine {
 std::optional<Response> refusal_of(const http::request<http::empty_body, Fields>& head) {
   if (head.method() == http::verb::connect || beast::iequals(head[http::field::upgrade], "websocket"))
     return problem_response(Problem::upgrade_not_supported);
-  // Beast reads another coding as no body at all. What is not understood is not passed on.
-  const auto coding = head.find(http::field::transfer_encoding);
-  if (coding != head.end() && (!beast::iequals(coding->value(), "chunked") || head.version() < 11))
-    return problem_response(Problem::malformed_request, {.detail = "chunked is the only transfer coding"});
   return std::nullopt;
 }
 
@@ -180,7 +176,7 @@ asio::awaitable<std::optional<PassThrough::Outcome>> PassThrough::ask_until_answ
     HeadParser& head, UpstreamPool& pool, const std::shared_ptr<void>& owner) {
   WireError error;
   for (bool again = false;; again = true) {
-    link_ = again ? nullptr : pool.take(idempotent_ && whole_);
+    link_ = again ? nullptr : pool.take();
     if (!link_) {
       link_ = pool.fresh();
       error = co_await pool.connect(*link_);
@@ -245,6 +241,7 @@ asio::awaitable<WireError> PassThrough::read_answer_head() {
     const auto& head = answer_->get();
     const auto status = head.result_int();
     const auto coding = head.find(http::field::transfer_encoding);
+    if (status < 100) co_return http::error::bad_status;
     if (status == 101 || (coding != head.end() && !beast::iequals(coding->value(), "chunked")))
       co_return http::error::bad_transfer_encoding;
     if (status >= 200) co_return WireError{};

@@ -375,6 +375,33 @@ RawConnection kept_connection(Client& caller, RawUpstream& upstream) {
   return behind;
 }
 
+TEST_F(Proxy, WhatAServiceSaysUnaskedIsNobodysAnswer) {
+  start();
+  auto first = client();
+  first.send("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
+  auto behind = upstream.accept();
+  behind.receive_until("\r\n\r\n");
+  behind.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n");
+  first.receive(true);
+  behind.send(answer("somebody else's"));
+  auto second = client();
+  second.send(get);
+  auto fresh = upstream.accept();
+  fresh.receive_until("\r\n\r\n");
+  fresh.send(answer("yours"));
+  EXPECT_EQ(second.receive().body, "yours");
+}
+
+TEST_F(Proxy, AStatusBelow100IsNoAnswer) {
+  start();
+  auto caller = client();
+  caller.send(get);
+  auto behind = upstream.accept();
+  behind.receive_until("\r\n\r\n");
+  behind.send("HTTP/1.1 000 Odd\r\nContent-Length: 2\r\n\r\nok");
+  EXPECT_EQ(caller.receive().status, 502);
+}
+
 TEST_F(Proxy, AnIdempotentRequestIsSentAgainWhereAKeptConnectionDies) {
   start();
   for (const std::string& request :

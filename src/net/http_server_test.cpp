@@ -132,11 +132,37 @@ TEST(HttpServer, AClientThatSendsNoMoreStillGetsItsAnswer) {
   EXPECT_EQ(client.receive().body, "here");
 }
 
+TEST(HttpServer, WhatFollowsAnUnknownCodingIsNoRequest) {
+  std::atomic<int> served = 0;
+  const auto server = start({}, {.serve = [&](Request request, Responder responder) {
+                              ++served;
+                              echo(std::move(request), std::move(responder));
+                            }});
+  Client client(server->port());
+  client.send(
+      "POST /pay HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\nDELETE /admin HTTP/1.1\r\nHost: "
+      "a\r\n\r\n");
+  EXPECT_EQ(client.receive().status, 400);
+  EXPECT_TRUE(client.ended());
+  EXPECT_EQ(served, 0);
+}
+
+TEST(HttpServer, AnOldClientIsNotAskedToGoOn) {
+  const auto server = start({}, {.serve = echo});
+  Client client(server->port());
+  client.send("POST / HTTP/1.0\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+  client.send("body");
+  const auto answer = client.receive();
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "POST / body");
+}
+
 TEST(HttpServer, ReadsATargetThatNamesTheHost) {
   const auto server = start({}, {.serve = echo});
   Client client(server->port());
   EXPECT_EQ(client.ask("GET http://semel/x?y HTTP/1.1\r\nHost: semel\r\n\r\n").body, "GET /x?y ");
   EXPECT_EQ(client.ask("GET http://semel HTTP/1.1\r\nHost: semel\r\n\r\n").body, "GET / ");
+  EXPECT_EQ(client.ask("GET HTTP://semel/x HTTP/1.1\r\nHost: semel\r\n\r\n").body, "GET /x ");
 }
 
 struct BadRequest {
@@ -153,6 +179,16 @@ TEST(HttpServer, WhatCannotBeReadGetsAProblemAndTheConnectionEnds) {
       {"no HTTP", "nonsense\r\n\r\n", 400, "malformed-request"},
       {"no host", "GET / HTTP/1.1\r\n\r\n", 400, "malformed-request"},
       {"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "malformed-request"},
+      {"a host that is none", "GET / HTTP/1.1\r\nHost: a b/c@d\r\n\r\n", 400, "malformed-request"},
+      {"a user in the target", "GET http://u:p@a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed-request"},
+      {"a fragment", "GET /x#y HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed-request"},
+      {"a target without a path", "GET x HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed-request"},
+      {"identity", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n", 400, "malformed-request"},
+      {"gzip", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 400, "malformed-request"},
+      {"gzip, chunked", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400,
+       "malformed-request"},
+      {"chunks of an old client", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400,
+       "malformed-request"},
       {"colon in a name", "GET / HTTP/1.1\r\nHost: a\r\n:method: GET\r\n\r\n", 400, "malformed-request"},
       {"two lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400,
        "malformed-request"},

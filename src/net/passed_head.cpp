@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <optional>
 #include <random>
 
 #include "net/http_head.hpp"
@@ -160,22 +162,51 @@ char* put_hex(char* at, std::uint64_t value) {
   return at;
 }
 
+/// Schemes are compared without case (RFC 9110, 4.2.3).
+std::optional<std::string_view> after_scheme(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"})
+    if (begins(target, scheme)) return target.substr(scheme.size());
+  return std::nullopt;
+}
+
+/// The characters of a host and a port (RFC 3986, 3.2.2); no user, which RFC 9110, 4.2.4 forbids.
+bool is_authority(std::string_view text) {
+  return std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("-._~!$&'()*+,;=:[]%").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
 }  // namespace
 
 std::string_view origin_form(std::string_view target) {
-  for (const std::string_view scheme : {"http://", "https://"})
-    if (target.starts_with(scheme)) {
-      const auto slash = target.find('/', scheme.size());
-      return slash == target.npos ? "/" : target.substr(slash);
-    }
-  return target;
+  const auto rest = after_scheme(target);
+  if (!rest) return target;
+  const auto end = rest->find_first_of("/?");
+  if (end == rest->npos) return "/";
+  return rest->at(end) == '/' ? rest->substr(end) : std::string_view();
 }
 
 std::string_view authority_of(std::string_view target) {
-  for (const std::string_view scheme : {"http://", "https://"})
-    if (target.starts_with(scheme))
-      return target.substr(scheme.size()).substr(0, target.find('/', scheme.size()) - scheme.size());
-  return {};
+  const auto rest = after_scheme(target);
+  return rest ? rest->substr(0, rest->find_first_of("/?")) : std::string_view();
+}
+
+std::string_view fault_in(const RequestHeader& head) {
+  // 6.3: Beast reads another coding as no body at all, and the body would be read as the next request.
+  const auto coding = head.find(http::field::transfer_encoding);
+  if (coding != head.end() && (!same(view(coding->value()), "chunked") || head.version() < 11))
+    return "chunked is the only transfer coding";
+  // 3.2
+  const auto hosts = head.count(http::field::host);
+  if (hosts > 1 || (hosts == 0 && head.version() == 11)) return "one Host header is needed";
+  if (!is_authority(view(head[http::field::host]))) return "its Host header is not a host";
+  if (head.method() == http::verb::connect) return "";
+  const auto target = view(head.target());
+  if (target.find('#') != target.npos) return "its target has a fragment";
+  if (!is_authority(authority_of(target))) return "its target names no host that can be read";
+  if (target != "*" && !origin_form(target).starts_with('/')) return "its target is no path";
+  return "";
 }
 
 bool is_hop_by_hop(std::string_view name, std::string_view connection) {

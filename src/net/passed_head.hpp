@@ -37,11 +37,16 @@ struct Asking {
   bool tls = false;
 };
 
-/// The path and query of a target that names the host too, as a client of a proxy may send it.
+/// The path and query of a target that names the host too, as a client of a proxy may send it; "" where it has a query
+/// and no path.
 std::string_view origin_form(std::string_view target);
 
 /// The host that a target names itself; empty for the usual target, which is only a path.
 std::string_view authority_of(std::string_view target);
+
+/// What is wrong with a request's line or its framing, as RFC 9112 sees it; nobody goes on with such a request, since
+/// the next one to read it may read it otherwise. Empty where nothing is.
+std::string_view fault_in(const RequestHeader& head);
 
 /// Whether the field belongs to one connection. `connection` holds the values of the Connection fields.
 bool is_hop_by_hop(std::string_view name, std::string_view connection);

@@ -60,12 +60,12 @@ UpstreamPool::UpstreamPool(asio::io_context& io, UpstreamOptions options) : io_(
   if (error) tls_failed_ = error;
 }
 
-std::shared_ptr<UpstreamLink> UpstreamPool::take(bool may_repeat) {
+std::shared_ptr<UpstreamLink> UpstreamPool::take() {
   const auto now = std::chrono::steady_clock::now();
   while (!idle_.empty()) {
     auto link = std::move(idle_.back());
     idle_.pop_back();
-    if (now < link->idle_until && (may_repeat || link->is_quiet())) {
+    if (now < link->idle_until && link->is_quiet()) {
       link->reused = true;
       return link;
     }

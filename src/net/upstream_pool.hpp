@@ -53,9 +53,9 @@ class UpstreamPool {
   UpstreamPool(boost::asio::io_context& io, UpstreamOptions options);
 
   const UpstreamOptions& options() const { return options_; }
-  /// An idle one; null where there is none. It may have been closed: unless the request `may_repeat`, that is looked
-  /// for as far as it can be seen.
-  std::shared_ptr<UpstreamLink> take(bool may_repeat);
+  /// An idle one; null where there is none. None that was closed as far as it can be seen, and none on which the
+  /// upstream has said more than it was asked: that would be read as the next answer, and given to somebody else.
+  std::shared_ptr<UpstreamLink> take();
   std::shared_ptr<UpstreamLink> fresh() { return std::make_shared<UpstreamLink>(io_); }
   /// Looks the name up, connects, and shakes hands.
   boost::asio::awaitable<WireError> connect(UpstreamLink& link);
