@@ -12,6 +12,7 @@
 #include "commands/commands.hpp"
 #include "commands/with_config.hpp"
 #include "config/nearest_name.hpp"
+#include "gateway_handler.hpp"
 
 namespace semel::app {
 namespace {
@@ -94,6 +95,18 @@ boost::json::object event_json(const IntentEvent& event, const Redactor& redacto
   object["evidence"] = nullptr;
   if (event.evidence) object["evidence"] = outcome_json(*event.evidence, body);
   return object;
+}
+
+/// What the profile of its provider says to an operator; empty where nobody asks, or there is nothing to say.
+std::string advice_of(const Intent& intent, const Config& config) {
+  if (!waits(intent)) return "";
+  const auto provider = std::ranges::find(config.providers, intent.provider, &ProviderConfig::name);
+  if (provider != config.providers.end()) return provider->performer.profile.notes;
+  for (const auto& gateway : config.gateways) {
+    const auto* behind = provider_of(gateway, config);
+    if (behind && intent.provider == effect_of(gateway, behind).provider) return behind->performer.profile.notes;
+  }
+  return "";
 }
 
 boost::json::object whole_json(const Intent& intent, const std::vector<IntentEvent>& history, const Redactor& redactor,
@@ -277,10 +290,14 @@ int show(const IntentOptions& options, const Config& config, Store& store) {
   if (!*intent) return note("there is no intent " + printable(options.id)), failure;
   const auto history = store.intent_history(*id);
   if (!history) return report(history.error(), config.redactor);
+  const auto advice = advice_of(**intent, config);
   if (options.json) {
-    print_json(whole_json(**intent, *history, config.redactor, options.body));
+    auto object = whole_json(**intent, *history, config.redactor, options.body);
+    object["provider_advice"] = advice;
+    print_json(object);
   } else {
     print_intent(**intent, *history, config.redactor, options.body);
+    if (!advice.empty()) std::cout << "\n" << printable((*intent)->provider) << ": " << advice << "\n";
   }
   return waits(**intent) ? waits_for_operator : done;
 }
@@ -289,6 +306,8 @@ int show(const IntentOptions& options, const Config& config, Store& store) {
 std::chrono::seconds retention_of(const std::string& handler, const Config& config) {
   for (const auto& one : config.handlers)
     if (one.options.name == handler) return one.options.retention;
+  for (const auto& one : config.gateways)
+    if (one.name == handler) return one.retention;
   return ResolutionRequest{}.retention;
 }
 

@@ -337,6 +337,20 @@ class Failure(Requests):
         self.assertEqual(self.effects(database), sorted((f"k{n}", "5") for n in range(10)))
         self.ended(*[program for program, _ in programs])
 
+    @on_every_store
+    def test_what_one_process_did_not_find_another_may_have_done_since(self, database):
+        here, here_port = self.service(self.checked(database), self.priced)
+        there, there_port = self.service(database, self.priced)
+        self.assertEqual(self.order(here_port, "k", {"cents": 5})[0], 500, "looked for here, and not found")
+        done = self.order(there_port, "k", {"cents": 5, "item": "book"})
+        self.assertEqual(done[0], 201)
+        for port in (here_port, there_port):
+            again = self.order(port, "k", {"cents": 5, "item": "book"})
+            self.assertEqual((again[0], again[2], again[1].get("Idempotent-Replayed")), (201, done[2], "true"))
+            self.assertEqual(self.order(port, "k", {"cents": 6, "item": "book"})[0], 422)
+        self.assertEqual(self.effects(database), [("k", "5")])
+        self.ended(here, there)
+
 
 if __name__ == "__main__":
     unittest.main()

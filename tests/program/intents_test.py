@@ -262,6 +262,26 @@ class Operator(Outside):
         self.assertIn("SEMEL-0506", errors)
         self.ended(program)
 
+    @on_every_store
+    def test_of_a_payment_in_doubt_square_is_told_by_its_key_to_cancel_it(self, database):
+        program = self.start(database, "profile: square")
+        reused = {"errors": [{"category": "INVALID_REQUEST_ERROR", "code": "IDEMPOTENCY_KEY_REUSED"}]}
+        self.provider.faults({"fault": "answer", "status": 400, "body": reused, "next": 1})
+        self.assertEqual(self.order()[0], 409)
+        sent, = self.provider.received()
+        code, intents = self.intents("--waiting")
+        self.assertEqual((code, [i["state"] for i in intents]), (4, ["ambiguous"]))
+        code, output, _ = self.semel("intents", "show", intents[0]["id"])
+        self.assertEqual(code, 4)
+        self.assertIn("CancelPaymentByIdempotencyKey (POST /v2/payments/cancel with the key)", output)
+        self.assertIn(f"idempotency key  {sent['body']['idempotency_key']}\n", output)
+        self.assertEqual(self.resolve(intents[0]["id"], "--abandoned")[0], 0)
+        self.assertEqual(self.settled(database), [("o1", "abandoned", "none")])
+        self.assertEqual(len(self.provider.received()), 1, "nobody called it again")
+        shown = json.loads(self.semel("intents", "show", intents[0]["id"], "--json")[1])
+        self.assertEqual(shown["provider_advice"], "", "nobody asks any more")
+        self.ended(program)
+
     def settled(self, database):
         """The rows once that is told which is published with them."""
         self.receiver.wait(1)
@@ -337,11 +357,30 @@ class Checking(Outside):
                                         "23h, then an operator is asked"),
                              (WITH_LOOKUP, "is looked up by reference"),
                              (WITH_NEITHER, "semel intents resolve")]:
-            text = CONFIG.format(store=database.uri, port=free_port(), admin=free_port(), policy=policy,
-                                 timeout="5s", more="", bank="http://127.0.0.1:1",
-                                 audit=self.folder / "audit", events="http://127.0.0.1:1")
-            self.config = self.write("check.yaml", text)
-            self.assertIn(said, self.semel("check")[1])
+            self.assertIn(said, self.check(database, policy))
+
+    def check(self, database, policy, more="", timeout="5s"):
+        text = CONFIG.format(store=database.uri, port=free_port(), admin=free_port(), policy=policy, timeout=timeout,
+                             more=more, bank="http://127.0.0.1:1", audit=self.folder / "audit",
+                             events="http://127.0.0.1:1")
+        self.config = self.write("check.yaml", text)
+        return self.semel("check")[1]
+
+    def test_check_warns_of_a_key_that_does_not_live_as_long_as_its_repeats(self):
+        database = self.database(SqliteDatabase)
+        of_a_key = "'s key may be used for "
+        for policy, more, timeout, warned in [
+                (WITH_KEY, "", "30s", None),
+                ("key: { header: Idempotency-Key, lifetime: 2m, margin: 1m }", "", "30s", None),
+                ("key: { header: Idempotency-Key, lifetime: 2m, margin: 61s }", "", "30s", "59s only, but"),
+                ("key: { header: Idempotency-Key, lifetime: 24h }", "", "12h", "23h only, but that an attempt is lost"),
+                (WITH_KEY, "      give_up_after: 23h", "30s", None),
+                (WITH_KEY, "      give_up_after: 2d", "30s", "23h only and it has no lookup"),
+                (WITH_KEY + "\n    " + WITH_LOOKUP, "      give_up_after: 2d", "12h", None)]:
+            said = self.check(database, policy, more, timeout)
+            self.assertIn("handler charge", said)
+            self.assertEqual(of_a_key in said, warned is not None, said)
+            self.assertIn(warned or "", said)
 
 
 if __name__ == "__main__":

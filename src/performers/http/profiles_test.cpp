@@ -11,6 +11,7 @@ namespace semel::http {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::HasSubstr;
 using Ask = Judgement::Ask;
 using Kind = ProviderPolicy::Kind;
 using V = CallVerdict;
@@ -221,6 +222,14 @@ TEST(Profiles, CanLookUpWhereTheySayThatTheyCan) {
     EXPECT_FALSE(profile.notes.empty());
     EXPECT_TRUE(http_performer({.profile = profile})) << profile.name;
   }
+}
+
+/// Where a lost answer leaves nothing but the key, it is enough: operators are told so.
+TEST(Profiles, SquareUndoesAPaymentByItsKey) {
+  const auto profile = built_in_profile("square").value();
+  EXPECT_THAT(profile.notes, HasSubstr("POST /v2/payments/cancel with the key"));
+  EXPECT_THAT(profile.notes, HasSubstr("succeeds where there is none"));
+  EXPECT_EQ(profile.key.name, "/idempotency_key");
 }
 
 struct Found {

@@ -10,6 +10,7 @@
 #include "base/encoding.hpp"
 #include "stores/postgres/live_server.hpp"
 #include "stores/postgres/rows.hpp"
+#include "testing/lease_units_gtest.hpp"
 #include "values/stored_form.hpp"
 
 namespace semel::postgres {
@@ -534,6 +535,16 @@ TEST_F(OldPostgresSchema, IsRefusedThenMigratedWithItsRows) {
   ASSERT_TRUE(record_in_one_go(*session, open));
   EXPECT_EQ(store->find_record(id("new")).value()->state, RecordState::in_progress);
   EXPECT_EQ(store->purge(10).value(), 0U);
+}
+
+TEST_F(PostgresStore, KeepsALeaseAsLongAsItWasAsked) {
+  testing::LeaseUnits(*store_, *session_,
+                      {.now = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+                       .due_at = "(extract(epoch FROM due_at) * 1000000)::bigint",
+                       .intents = in_schema("intents"),
+                       .outbox = in_schema("outbox"),
+                       .queue = in_schema("queue")})
+      .expect_kept();
 }
 
 /// What the comment above the table promises to other SQL clients.

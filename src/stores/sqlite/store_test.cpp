@@ -9,7 +9,9 @@
 #include "base/embedded.hpp"
 #include "base/encoding.hpp"
 #include "stores/sqlite/connection.hpp"
+#include "stores/sqlite/rows.hpp"
 #include "stores/sqlite/test_database.hpp"
+#include "testing/lease_units_gtest.hpp"
 #include "values/stored_form.hpp"
 
 namespace semel::sqlite {
@@ -136,6 +138,20 @@ TEST(SqliteStore, LeavesTheUsersTablesAlone) {
                            {})
                         .value();
   EXPECT_EQ(rows.rows.size(), 1U);
+}
+
+TEST(SqliteStore, KeepsALeaseAsLongAsItWasAsked) {
+  TestFile file;
+  const auto store = file.open();
+  store->migrate().value();
+  auto session = store->open_session().value();
+  testing::LeaseUnits(*store, dynamic_cast<SqlSession&>(*session),
+                      {.now = std::string(now_sql) + " * 1000",
+                       .due_at = "due_at * 1000",
+                       .intents = "semel_intents",
+                       .outbox = "semel_outbox",
+                       .queue = "semel_queue"})
+      .expect_kept();
 }
 
 TEST(SqliteStore, PurgesBehindLongLivedRecordsInBoundedStretches) {
