@@ -19,6 +19,7 @@
 #include "probe_fd.hpp"
 #include "progress.hpp"
 #include "signals.hpp"
+#include "store_review.hpp"
 
 namespace semel::app {
 namespace {
@@ -200,6 +201,9 @@ void add_run(CLI::App& program, Action& chosen) {
         Signals signals;
         const auto store = open_existing_store(config.store);
         if (!store) return report(store.error(), config.redactor);
+        const auto wrong = wrong_statements(config, store_of(*store));
+        for (const auto& error : wrong) report(error, config.redactor);
+        if (!wrong.empty()) return static_cast<int>(failure);
         return std::visit([&](const auto& opened) { return run_on(*opened, config, *options, signals); }, *store);
       });
     };

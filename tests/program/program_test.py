@@ -262,6 +262,59 @@ handlers:
             self.assertTrue(findings.startswith(expected) if expected else findings == "", f"{handler}: {findings}")
 
 
+class Refusal(Case):
+    """What check refuses of the statements, run refuses in the same words."""
+    CONFIG = """
+store: {store}
+sources: {{ in: {{ file: "{file}" }} }}
+providers: {{ bank: {{ key: {{ header: Idempotency-Key, lifetime: 24h }} }} }}
+handlers:
+  pay:
+    from: in
+    key: /id
+    guard: {guard}
+    execute: {execute}
+{call}
+"""
+    CALL = """
+    call:
+      provider: bank
+      url: http://127.0.0.1:1/
+      settle: { execute: %s, on_failure: { execute: %s } }
+"""
+    GOOD = "INSERT INTO effects (id) VALUES (:key) ON CONFLICT DO NOTHING"
+    BAD = "INSERT INTO effects (id) VALUES (:key) ON CONFLICT (nothing) DO NOTHING"
+
+    @on_every_store
+    def test_run_refuses_the_statements_that_check_refuses(self, database):
+        file = self.write("in.jsonl", '{"id":"a"}\n')
+        for place, guard, execute, call in [
+                ("handlers.pay.execute[0]", "record", self.BAD, ""),
+                ("effect pay: settle.execute[0]", "record", self.GOOD, self.CALL % (self.BAD, self.GOOD)),
+                ("effect pay: settle.on_failure.execute[0]", "record", self.GOOD, self.CALL % (self.GOOD, self.BAD)),
+                ("guard unique, but the table effects has no primary key", "unique", self.GOOD, "")]:
+            config = self.migrated(self.write("refused.yaml", self.CONFIG.format(
+                store=database.uri, file=file, guard=guard, execute=execute, call=call)))
+            code, said, _ = run("check", config)
+            self.assertEqual(code, 1, said)
+            refusal, = [line for line in said.splitlines() if line.startswith("error: ")]
+            self.assertIn(place, refusal)
+            code, _, errors = run("run", config)
+            self.assertEqual((code, errors.strip()), (1, refusal.replace("error: ", "semel: ", 1)))
+            self.assertEqual(database.execute("SELECT count(*) FROM effects"), [("0",)])
+
+    def test_a_statement_that_no_database_can_plan_is_left_to_the_run(self):
+        database = self.database(PostgresDatabase)
+        database.execute("CREATE PROCEDURE note(key text) LANGUAGE sql AS "
+                         "'INSERT INTO effects (id, cents) VALUES (key, 1)'")
+        file = self.write("in.jsonl", '{"id":"a"}\n')
+        config = self.migrated(self.write("called.yaml", self.CONFIG.format(
+            store=database.uri, file=file, guard="record", execute='"CALL note(:key)"', call="")))
+        self.assertEqual(run("check", config)[0], 0)
+        self.assertEqual(run("run", config)[0], 0)
+        self.assertEqual(database.execute("SELECT id FROM effects"), [("a",)])
+
+
 class CheckPostgres(Case):
     def test_asks_the_database_what_it_thinks_of_each_handler(self):
         store = self.database(PostgresDatabase)
