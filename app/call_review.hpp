@@ -16,6 +16,9 @@ struct CallReview {
 };
 CallReview review_calls(const HandlerConfig& handler, const Config& config);
 
+/// Of one gateway: each guarded route, and what becomes of a request without an outcome.
+CallReview review_gateway(const GatewayConfig& gateway, const Config& config);
+
 /// Providers and targets that nobody names, and effects that a lookup would take for each other.
 std::vector<Finding> review_outside(const Config& config);
 

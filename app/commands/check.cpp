@@ -35,8 +35,14 @@ const char* severity_text(Finding::Severity severity) {
   return "error";
 }
 
+struct GatewayReview {
+  std::string name;
+  CallReview calls;
+};
+
 struct Review {
   std::vector<HandlerReview> handlers;
+  std::vector<GatewayReview> gateways;
   std::vector<Finding> findings;
   bool refused() const {
     return std::any_of(findings.begin(), findings.end(),
@@ -69,6 +75,10 @@ Review review(const Config& config) {
     all.handlers.push_back(review_handler(handler, config));
     for (auto& finding : all.handlers.back().findings) all.findings.push_back(finding);
   }
+  for (const auto& gateway : config.gateways) {
+    all.gateways.push_back({gateway.name, review_gateway(gateway, config)});
+    for (auto& finding : all.gateways.back().calls.findings) all.findings.push_back(finding);
+  }
   for (auto& finding : review_outside(config)) all.findings.push_back(std::move(finding));
   review_files(config, all.findings);
   for (auto& finding : review_store(config)) all.findings.push_back(std::move(finding));
@@ -76,12 +86,15 @@ Review review(const Config& config) {
   return all;
 }
 
+void print_part(const std::string& title, const std::vector<std::string>& sentences) {
+  std::cout << "\n" << title << "\n";
+  for (const auto& sentence : sentences) std::cout << "  " << sentence << "\n";
+}
+
 void print_review(const Review& review, const Config& config) {
   std::cout << "store: " << store_text(config.store) << "\n";
-  for (const auto& handler : review.handlers) {
-    std::cout << "\nhandler " << handler.name << "\n";
-    for (const auto& sentence : handler.sentences) std::cout << "  " << sentence << "\n";
-  }
+  for (const auto& gateway : review.gateways) print_part("gateway " + gateway.name, gateway.calls.sentences);
+  for (const auto& handler : review.handlers) print_part("handler " + handler.name, handler.sentences);
   if (!review.findings.empty()) std::cout << "\n";
   for (const auto& finding : review.findings) {
     const auto code = finding.severity == Finding::Severity::refuse ? code_name(finding.code) + ": " : std::string();
@@ -90,13 +103,17 @@ void print_review(const Review& review, const Config& config) {
   std::cout << (review.refused() ? "\nnot ready to run\n" : "\nready to run\n");
 }
 
+boost::json::object part_json(const std::string& name, const std::vector<std::string>& explanation) {
+  boost::json::array sentences;
+  for (const auto& sentence : explanation) sentences.push_back(boost::json::string(sentence));
+  return {{"name", name}, {"explanation", std::move(sentences)}};
+}
+
 boost::json::object review_json(const Review& review, const Config& config) {
   boost::json::array handlers;
-  for (const auto& handler : review.handlers) {
-    boost::json::array sentences;
-    for (const auto& sentence : handler.sentences) sentences.push_back(boost::json::string(sentence));
-    handlers.push_back(boost::json::object{{"name", handler.name}, {"explanation", std::move(sentences)}});
-  }
+  boost::json::array gateways;
+  for (const auto& handler : review.handlers) handlers.push_back(part_json(handler.name, handler.sentences));
+  for (const auto& gateway : review.gateways) gateways.push_back(part_json(gateway.name, gateway.calls.sentences));
   boost::json::array findings;
   for (const auto& finding : review.findings) {
     boost::json::object object{{"severity", severity_text(finding.severity)}, {"message", finding.message}};
@@ -106,6 +123,7 @@ boost::json::object review_json(const Review& review, const Config& config) {
   return {{"ready", !review.refused()},
           {"store", store_text(config.store)},
           {"handlers", std::move(handlers)},
+          {"gateways", std::move(gateways)},
           {"findings", std::move(findings)}};
 }
 
@@ -141,7 +159,7 @@ int check(const CheckOptions& options) {
 void add_check(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<CheckOptions>();
   auto* command =
-      program.add_subcommand("check", "Read the configuration, explain every handler's guard and key, ask the store");
+      program.add_subcommand("check", "Read the configuration, explain every handler and gateway, ask the store");
   command->add_option("CONFIG", options->config, "The configuration file")->required();
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(

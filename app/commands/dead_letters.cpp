@@ -82,6 +82,7 @@ Result<DeadLetterQuery> query_of(const LetterOptions& options) {
 Result<void> check_handler(const LetterOptions& options, const Config& config, Store& store) {
   std::vector<std::string> names;
   for (const auto& handler : config.handlers) names.push_back(handler.options.name);
+  for (const auto& gateway : config.gateways) names.push_back(gateway.name);
   if (options.handler.empty() || std::find(names.begin(), names.end(), options.handler) != names.end()) return {};
   DeadLetterQuery query;
   query.handler = options.handler;

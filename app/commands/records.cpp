@@ -1,5 +1,6 @@
 // semel records CONFIG --handler H --key K
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <boost/json.hpp>
 #include <iostream>
 #include <memory>
@@ -81,8 +82,14 @@ void print_record(const Record& record) {
   std::cout << table(rows);
 }
 
+bool tells_callers_apart(const GatewayConfig& gateway) {
+  return std::ranges::any_of(gateway.gateway.routes, [](const http::GuardedRoute& route) {
+    return route.principal.from != http::Principal::From::none;
+  });
+}
+
 /// A handler that is configured no more may have records, so its name is judged only where there is none.
-int no_record(const std::string& handler_name, const Config& config) {
+int no_record(const std::string& handler_name, bool named_caller, const Config& config) {
   std::vector<std::string> names;
   for (const auto& handler : config.handlers) {
     names.push_back(handler.options.name);
@@ -90,6 +97,13 @@ int no_record(const std::string& handler_name, const Config& config) {
     const bool keeps = handler.options.guard == Guard::record;
     note(keeps ? "no record of this key; it was not processed, or it has expired"
                : "the handler's guard keeps no records: look at the table that it writes");
+    return failure;
+  }
+  for (const auto& gateway : config.gateways) {
+    names.push_back(gateway.name);
+    if (gateway.name != handler_name) continue;
+    note("no record of this key; it was not processed, or it has expired" +
+         std::string(named_caller || !tells_callers_apart(gateway) ? "" : "; whose key it is, --principal says"));
     return failure;
   }
   note("there is no handler \"" + printable(handler_name) + "\"" + suggestion(handler_name, names));
@@ -103,7 +117,7 @@ int records(const RecordsOptions& options) {
     const auto record = store_of(store).find_record({{options.handler, options.principal}, *key});
     if (!record) return report(record.error(), config.redactor);
     if (!*record) {
-      return no_record(options.handler, config);
+      return no_record(options.handler, !options.principal.empty(), config);
     }
     options.json ? print_json(record_json(**record)) : print_record(**record);
     return done;

@@ -70,10 +70,12 @@ struct StepConfig {
 struct CompensationConfig {
   EffectOptions options;
   RequestTemplate request{};
+  bool gives_up_as_stated = false;  ///< `give_up_after` is in the file
 };
 
 struct CallConfig {
   EffectOptions options;
+  bool gives_up_as_stated = false;  ///< `give_up_after` is in the file
   RequestTemplate request{};
   std::optional<TextTemplate> reference{};
   StepConfig settle{};                     ///< whatever came of it; where there is `on_failure`, once it has succeeded

@@ -64,7 +64,7 @@ std::optional<CallConfig> CallReader::call(const Place& place, const std::string
   if (!fields) return std::nullopt;
   CallConfig made;
   read_effect(fields, effect, made.options, "");
-  read_times(fields, made.options);
+  made.gives_up_as_stated = read_times(fields, made.options);
   read_request(fields, made.request, settles);
   if (const auto reference = fields.take("reference")) made.reference = expression(*reference, settles);
   if (const auto settle = fields.take("settle")) read_settle(*settle, made);
@@ -130,17 +130,18 @@ void CallReader::read_effect(Fields& fields, const std::string& name, EffectOpti
   options.limits = found->limits;
 }
 
-void CallReader::read_times(Fields& fields, EffectOptions& options) {
+bool CallReader::read_times(Fields& fields, EffectOptions& options) {
   if (const auto place = fields.take("timeout")) {
     options.timeout = reading_.duration(*place, std::chrono::milliseconds(1)).value_or(options.timeout);
   }
   if (const auto place = fields.take("lease")) {
     options.lease = reading_.duration(*place, std::chrono::milliseconds(500)).value_or(options.lease);
   }
-  if (const auto place = fields.take("give_up_after")) {
-    const auto value = reading_.duration(*place, std::chrono::seconds(1));
-    if (value) options.give_up_after = std::chrono::duration_cast<std::chrono::seconds>(*value);
-  }
+  const auto place = fields.take("give_up_after");
+  if (!place) return false;
+  const auto value = reading_.duration(*place, std::chrono::seconds(1));
+  if (value) options.give_up_after = std::chrono::duration_cast<std::chrono::seconds>(*value);
+  return true;
 }
 
 /// False where there is a secret in it, or something that would be taken for one; this is reported.
@@ -307,7 +308,7 @@ void CallReader::read_compensation(const Place& place, CallConfig& call_read) {
   auto& policy = made.options.policy;
   policy.can_look_up = false;
   if (policy.kind == ProviderPolicy::Kind::lookup) policy.kind = ProviderPolicy::Kind::neither;
-  read_times(fields, made.options);
+  made.gives_up_as_stated = read_times(fields, made.options);
   read_request(fields, made.request, true);
   fields.finish();
   call_read.compensate = std::move(made);

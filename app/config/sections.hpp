@@ -38,7 +38,8 @@ class CallReader {
  private:
   std::optional<CallConfig> call(const Place& place, const std::string& effect, bool settles);
   void read_effect(Fields& fields, const std::string& name, EffectOptions& options, const std::string& provider);
-  void read_times(Fields& fields, EffectOptions& options);
+  /// True where `give_up_after` is stated.
+  bool read_times(Fields& fields, EffectOptions& options);
   void read_request(Fields& fields, RequestTemplate& request, bool settles);
   void read_url(const Place& place, TextTemplate& url, bool settles);
   void read_request_headers(const Place& place, FormTemplate& headers, bool settles);

@@ -396,6 +396,57 @@ class Remembering(Behind):
         self.ended(program)
 
 
+class Checking(Behind):
+    def check(self, listen, provider="", waiting="{}"):
+        config = self.write("check.yaml", f"""
+store: sqlite:{self.folder}/check.db
+providers:
+  service: {{ {provider or "calls_max: 4"} }}
+sources:
+  api:
+    gateway: {{ listen: "127.0.0.1:{listen}", upstream: http://127.0.0.1:1, waiting: {waiting}
+               {", provider: service" if provider else ""} }}
+    routes:
+      - {{ match: POST /payments, principal: {{ header: X-User }} }}
+      - {{ match: "PUT,PATCH /notes/*", key: optional, principal: none }}
+""")
+        run("migrate", config)
+        code, output, errors = run("check", config)
+        self.assertEqual(code, 0, errors + output)
+        return output, config
+
+    def test_check_says_of_each_guarded_route_what_becomes_of_a_request_without_an_outcome(self):
+        neither = "the service has neither keys nor a lookup; a request without an outcome is never repeated"
+        output, config = self.check(free_port())
+        self.assertIn(f"POST /payments: needs a key; callers are told apart by the header X-User; {neither}", output)
+        self.assertIn(f"PUT,PATCH /notes/*: is guarded where it has a key; callers are not told apart; {neither}",
+                      output)
+        self.assertIn("warning: sources.api: after a timeout or a crash an operator has to look at the service", output)
+        code, output, _ = run("check", config, "--json")
+        gateway, = json.loads(output)["gateways"]
+        self.assertEqual((code, gateway["name"], len(gateway["explanation"])), (0, "api", 4))
+        output, _ = self.check(free_port(), "key: { header: Idempotency-Key, lifetime: 24h }")
+        self.assertIn("service remembers the key for 1d; a request without an outcome is repeated with it for 23h, "
+                      "then an operator is asked", output)
+        self.assertNotIn("warning", output)
+
+    def test_check_warns_of_what_does_not_fit_behind_a_gateway(self):
+        output, _ = self.check(free_port(), "key: { header: Idempotency-Key, lifetime: 70s, margin: 30s }")
+        self.assertIn("warning: sources.api: service's key may be used for 40s only", output)
+        output, _ = self.check(free_port(), waiting="{ deadline: 30s }")
+        self.assertIn("warning: sources.api: a caller of api is answered 503 after its answer_deadline (25s)", output)
+
+    def test_records_know_a_gateways_name(self):
+        _, config = self.check(free_port())
+        code, _, errors = run("records", config, "--handler", "api", "--key", "k")
+        self.assertEqual(code, 1)
+        self.assertIn("no record of this key", errors)
+        self.assertIn("--principal", errors)
+        code, _, errors = run("records", config, "--handler", "apo", "--key", "k")
+        self.assertEqual(code, 2)
+        self.assertIn('there is no handler "apo"; did you mean "api"?', errors)
+
+
 class Passing(Behind):
     def seen(self, *headers):
         """The headers the service saw, of a request through the gateway that nothing guards."""
