@@ -282,21 +282,33 @@ Result<std::optional<Intent>> find(const IntentId& id, Store& store) {
   return found;
 }
 
+/// Attempts as they were begun. The first one has no line where it started with its intent: that is one commit, and so
+/// is its time.
+std::vector<IntentEvent> with_first_start(const Intent& intent, std::vector<IntentEvent> history) {
+  const bool told = std::any_of(history.begin(), history.end(),
+                                [](const IntentEvent& event) { return event.kind == "started" && event.attempt == 1; });
+  if (intent.status.attempt == 0 || told) return history;
+  history.insert(history.begin(),
+                 {.kind = "started", .attempt = 1, .detail = "with its intent", .at = intent.created_at});
+  return history;
+}
+
 int show(const IntentOptions& options, const Config& config, Store& store) {
   const auto id = id_of(options.id, store);
   if (!id) return report(id.error(), config.redactor), failure;
   const auto intent = find(*id, store);
   if (!intent) return report(intent.error(), config.redactor);
   if (!*intent) return note("there is no intent " + printable(options.id)), failure;
-  const auto history = store.intent_history(*id);
-  if (!history) return report(history.error(), config.redactor);
+  auto kept = store.intent_history(*id);
+  if (!kept) return report(kept.error(), config.redactor);
+  const auto history = with_first_start(**intent, *std::move(kept));
   const auto advice = advice_of(**intent, config);
   if (options.json) {
-    auto object = whole_json(**intent, *history, config.redactor, options.body);
+    auto object = whole_json(**intent, history, config.redactor, options.body);
     object["provider_advice"] = advice;
     print_json(object);
   } else {
-    print_intent(**intent, *history, config.redactor, options.body);
+    print_intent(**intent, history, config.redactor, options.body);
     if (!advice.empty()) std::cout << "\n" << printable((*intent)->provider) << ": " << advice << "\n";
   }
   return waits(**intent) ? waits_for_operator : done;

@@ -243,6 +243,18 @@ class Operator(Outside):
         return self.semel("intents", "resolve", intent, *what, "--by", "ann", "--why", "asked the bank")
 
     @on_every_store
+    def test_the_history_shows_every_attempt_and_one_that_started_with_its_intent(self, database):
+        program = self.start(database, WITH_KEY)
+        status, _, body = self.order()
+        self.assertEqual(status, 201, body)
+        intent, = self.intents("--state", "succeeded")[1]
+        history = json.loads(self.semel("intents", "show", intent["id"], "--json")[1])["history"]
+        self.assertEqual([(e["kind"], e["attempt"]) for e in history], [("started", 1), ("succeeded", 1)])
+        self.assertEqual(history[0]["at"], intent["created_at"])
+        self.assertIn("with its intent", self.semel("intents", "show", intent["id"])[1])
+        self.ended(program)
+
+    @on_every_store
     def test_what_happened_is_settled_by_an_operators_word(self, database):
         program, intent = self.left_ambiguous(database)
         code, output, errors = self.semel("intents", "show", intent[:6])
