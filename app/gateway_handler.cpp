@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "net/problem.hpp"
+#include "values/body_not_kept.hpp"
 
 namespace semel::app {
 namespace {
@@ -43,6 +44,13 @@ std::string base_of(std::string url) {
 
 Answer as_answer(net::Response response) {
   return {.status = response.status, .headers = std::move(response.headers), .body = std::move(response.body)};
+}
+
+/// Half a body must not pass for a whole one, and the status alone not for an answer without a body.
+Answer as_too_long(int status) {
+  return as_answer(net::problem_response(
+      net::Problem::answer_no_longer_kept,
+      {.detail = "the service answered " + std::to_string(status) + ", with a body that is too long to be kept"}));
 }
 
 /// What the service answered is not known, only that it did it.
@@ -125,6 +133,7 @@ Answer answer_of_service(const Settled& settled, SettleWork<SqlSession>& work) {
   }
   // Turned away at the door: with the right credentials the same request may come again.
   if (state == IntentState::failed && (status == 401 || status == 403 || status == 404 || status == 407)) work.forget();
+  if (lacks_body(outcome)) return as_too_long(status);
   return outcome.answer;
 }
 

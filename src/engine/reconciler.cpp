@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "values/body_not_kept.hpp"
+
 namespace semel::engine {
 
 namespace {
@@ -21,8 +23,7 @@ CallOutcome kept_outcome(CallOutcome outcome) {
   outcome.answer.headers = replayable_headers(outcome.answer.headers);
   if (outcome.answer.body.size() > Answer::body_size_max) {
     outcome.answer.body.clear();
-    outcome.detail +=
-        outcome.detail.empty() ? "the body was too long to be kept" : "; the body was too long to be kept";
+    outcome.detail.append(outcome.detail.empty() ? "" : "; ").append(body_not_kept);
   }
   return outcome;
 }

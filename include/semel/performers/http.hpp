@@ -126,7 +126,7 @@ struct ProviderProfile {
   /// Before the rules for any provider:
   ///
   ///   no connection was made                      not_done
-  ///   timeout, reset, no answer after sending     unknown
+  ///   timeout, reset, none or half of an answer   unknown
   ///   2xx                                         succeeded
   ///   301, 307, 308, 401, 403, 404                refused (a redirect is never followed)
   ///   408, 425, 429, and 503 with Retry-After     not_done
@@ -134,8 +134,8 @@ struct ProviderProfile {
   ///   any other 4xx                               failed
   ///   anything else                               unknown
   std::vector<AnswerRule> rules{};
-  /// Of an answer to a call that has succeeded. What it holds of what was asked is compared: a repeat may be answered
-  /// with the current state of what was made, or with something else altogether.
+  /// Of an answer to a call that has succeeded, compared with what was asked: a repeat may get something else. Where it
+  /// says more than the default, a 2xx whose body cannot be read is unknown, but for a 204 that a rule speaks of.
   Shape answer{};
   std::optional<Lookup> by_reference{};
   std::optional<Lookup> by_id{};
@@ -158,7 +158,7 @@ struct PerformerOptions {
   std::optional<std::string> ca_file{};  ///< PEM, trusted instead of the system's certificates
   std::optional<std::string> proxy{};    ///< nothing: as the environment says; empty: none
   std::chrono::milliseconds connect_timeout{10'000};
-  std::size_t response_bytes_max = Answer::body_size_max;  ///< a longer body is cut, which its outcome's detail says
+  std::size_t response_bytes_max = Answer::body_size_max;  ///< a longer body is not taken; the outcome says so
   std::size_t calls_max = 256;                             ///< under way at once
 };
 

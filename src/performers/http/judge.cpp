@@ -5,6 +5,7 @@
 
 #include "net/passed_head.hpp"
 #include "performers/http/retry_after.hpp"
+#include "values/body_not_kept.hpp"
 
 namespace semel::http {
 
@@ -28,14 +29,20 @@ Attributes end_to_end_headers(const Attributes& headers) {
   return passed;
 }
 
-/// What an answer holds, cookies too: they are for the first caller. What is stored of it is chosen by the engine.
+/// An answer that ended before its end (RFC 9112, 8): not one to act on, nor to hand out. One whose body was only too
+/// long for us to take is not among them.
+bool broke_off(const net::Returned& returned, const Asked& asked) {
+  return returned.cut && returned.body.size() < asked.body_bytes_max;
+}
+
+/// What an answer holds, cookies too: they are for the first caller. What is stored of it is chosen by the engine. A
+/// part of a body is no body.
 CallReport answered(CallVerdict verdict, const net::Returned& returned, std::chrono::system_clock::time_point now) {
   CallReport report{.verdict = verdict};
   report.outcome.answer.status = returned.status;
-  report.outcome.answer.body = returned.body;
+  if (!returned.cut) report.outcome.answer.body = returned.body;
   report.outcome.answer.headers = end_to_end_headers(returned.headers);
   report.outcome.detail = "status " + std::to_string(returned.status);
-  if (returned.cut) report.outcome.detail += "; its body is not whole: " + returned.detail;
   report.retry_after = retry_after(returned.headers, now);
   return report;
 }
@@ -61,6 +68,24 @@ CallVerdict verdict_of_status(const net::Returned& returned) {
       if (is_success(returned.status)) return CallVerdict::succeeded;
       return returned.status >= 400 && returned.status < 500 ? CallVerdict::failed : CallVerdict::unknown;
   }
+}
+
+CallReport half_answered(const net::Returned& returned, std::chrono::system_clock::time_point now) {
+  auto report = answered(CallVerdict::unknown, returned, now);
+  report.outcome.detail += "; its body is not whole: " + returned.detail;
+  return report;
+}
+
+/// Whether what came of a call is told by the body, and not by the status alone. Every shape has a place of an id, so
+/// that one is asked for only where it was chosen.
+bool tells_in_the_body(const Shape& answer) {
+  return !answer.status.empty() || !answer.compared.empty() || !answer.object.empty() || answer.id != Shape{}.id;
+}
+
+/// A success that the body had to confirm, and did not.
+bool is_unconfirmed(const ProviderProfile& profile, const net::Returned& returned, bool by_rule) {
+  if (!is_success(returned.status) || !tells_in_the_body(profile.answer)) return false;
+  return !(by_rule && returned.status == 204);  // never has a body (RFC 9110, 15.3.5), and somebody says what it means
 }
 
 /// An answer's body where it is whole and JSON; null otherwise.
@@ -254,15 +279,24 @@ CallReport judge_status(const net::Returned& returned, std::chrono::system_clock
 Judgement judge_answer(const ProviderProfile& profile, const Asked& asked, const net::Returned& returned,
                        std::chrono::system_clock::time_point now) {
   if (returned.reach != Reach::answered) return {unanswered(returned)};
+  if (broke_off(returned, asked)) return {half_answered(returned, now)};
   const auto body = read_body(returned);
   auto report = answered(verdict_of_status(returned), returned, now);
+  if (returned.cut) report.outcome.detail.append("; ").append(body_not_kept);
+  bool by_rule = false;
   for (const auto& rule : profile.rules) {
     if (!matches(rule, returned, body.get())) continue;
     if (rule.meaning != Meaning::succeeded) return judge_rule(profile, rule, body.get(), std::move(report));
     report.verdict = CallVerdict::succeeded;
+    by_rule = true;
     break;
   }
-  if (report.verdict == CallVerdict::succeeded && body) return {with_object(profile, asked, *body, std::move(report))};
+  if (report.verdict != CallVerdict::succeeded) return {std::move(report)};
+  if (body) return {with_object(profile, asked, *body, std::move(report))};
+  if (is_unconfirmed(profile, returned, by_rule)) {
+    report.verdict = CallVerdict::unknown;
+    report.outcome.detail += "; what came of it could not be read from the body";
+  }
   return {std::move(report)};
 }
 

@@ -15,6 +15,8 @@ namespace semel::http {
 struct Asked {
   const Body& body;
   std::string reference;
+  /// How much is taken of an answer's body: what was cut there is too long, what was cut before broke off.
+  std::size_t body_bytes_max = Answer::body_size_max;
 };
 
 struct Judgement {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "values/body_not_kept.hpp"
+
 namespace semel::http {
 namespace {
 
@@ -76,14 +78,53 @@ TEST(JudgeAnswer, GivesTheAnswerOnWithAllThatIsNotOneConnections) {
                  .entries()));
 }
 
-TEST(JudgeAnswer, ABodyThatIsCutIsJudgedByItsStatus) {
-  auto returned = answer(200, R"({"id": "7"})");
+TEST(JudgeAnswer, OneThatBreaksOffTellsNothing) {
+  const ProviderProfile ruled{.rules = {{.meaning = Meaning::succeeded}}};
+  for (const int status : {200, 201, 307, 400, 402, 404, 409, 429}) {
+    auto returned = answer(status, R"({"id": "7"})", {{"Retry-After", "3"}});
+    returned.cut = true;
+    returned.detail = "it broke off";
+    for (const auto& profile : {ProviderProfile{}, ruled}) {
+      const auto report = judge(profile, returned).report;
+      EXPECT_EQ(report.verdict, CallVerdict::unknown) << status;
+      EXPECT_EQ(report.outcome.reference, "") << "what is not whole is not read";
+      EXPECT_EQ(report.outcome.answer.body, "") << "nor handed out";
+      EXPECT_EQ(report.retry_after, std::chrono::seconds(3));
+      EXPECT_THAT(report.outcome.detail, HasSubstr("not whole: it broke off"));
+    }
+  }
+}
+
+TEST(JudgeAnswer, ABodyThatIsTooLongIsNotTakenAndTheStatusTells) {
+  auto returned = answer(201, std::string(8, 'x'));
   returned.cut = true;
-  returned.detail = "it broke off";
-  const auto report = judge({}, returned).report;
+  const Body asked("", "");
+  const auto told = [&](const ProviderProfile& profile) {
+    return judge_answer(profile, {asked, "", 8}, returned, {}).report;
+  };
+  const auto report = told({});
   EXPECT_EQ(report.verdict, CallVerdict::succeeded);
-  EXPECT_EQ(report.outcome.reference, "") << "what is not whole is not read";
-  EXPECT_THAT(report.outcome.detail, HasSubstr("not whole: it broke off"));
+  EXPECT_EQ(report.outcome.answer.status, 201);
+  EXPECT_EQ(report.outcome.answer.body, "");
+  EXPECT_TRUE(lacks_body(report.outcome)) << report.outcome.detail;
+  EXPECT_EQ(told({.answer = {.status = "/status"}}).verdict, CallVerdict::unknown);
+}
+
+TEST(JudgeAnswer, ASuccessThatIsToldInTheBodyMustBeReadThere) {
+  const Shape shapes[] = {{.status = "/status", .failed = {"declined"}},
+                          {.id = "/no"},
+                          {.object = "/payment"},
+                          {.compared = {{Comparison::As::decimal, "/amount", "/amount"}}}};
+  for (const auto& shape : shapes) {
+    for (const auto* body : {"", "<html>", R"({"status": "decl)"})
+      EXPECT_EQ(verdict({.answer = shape}, answer(200, body)), CallVerdict::unknown) << body;
+    EXPECT_EQ(verdict({.answer = shape}, answer(204)), CallVerdict::unknown);
+    EXPECT_EQ(verdict({.answer = shape}, answer(402, "<html>")), CallVerdict::failed);
+    const std::vector<AnswerRule> rules{{.status_from = 200, .status_to = 299, .meaning = Meaning::succeeded}};
+    EXPECT_EQ(verdict({.rules = rules, .answer = shape}, answer(200)), CallVerdict::unknown);
+    EXPECT_EQ(verdict({.rules = rules, .answer = shape}, answer(204)), CallVerdict::succeeded);
+  }
+  EXPECT_EQ(verdict({}, answer(200, "<html>")), CallVerdict::succeeded) << "nothing is to be read";
 }
 
 TEST(JudgeAnswer, TakesTheProvidersIdOfWhatItMade) {
@@ -119,7 +160,7 @@ TEST(JudgeAnswer, RulesAreReadFromTheTopAndEveryConditionMustHold) {
   EXPECT_EQ(verdict(profile, answer(418)), CallVerdict::refused);
   auto cut = answer(400, R"({"errors": [{"code": "A"}]})");
   cut.cut = true;
-  EXPECT_EQ(verdict(profile, cut), CallVerdict::failed) << "a body that is cut matches no pointer";
+  EXPECT_EQ(verdict(profile, cut), CallVerdict::unknown) << "a body that is cut matches no pointer";
 }
 
 TEST(JudgeAnswer, ConflictsAskForWhatIsThere) {

@@ -181,7 +181,7 @@ std::vector<Performed> HttpPerformer::collect() {
 }
 
 void HttpPerformer::take_answer(Flight flight, const net::Returned& returned) {
-  const Asked asked{flight.asked, flight.call.reference};
+  const Asked asked{flight.asked, flight.call.reference, options_.response_bytes_max};
   auto judgement = judge_answer(options_.profile, asked, returned, std::chrono::system_clock::now());
   if (judgement.ask == Judgement::Ask::nothing) return end(flight, std::move(judgement.report));
   const auto& lookup = judgement.ask == Judgement::Ask::by_id ? options_.profile.by_id : options_.profile.by_reference;
