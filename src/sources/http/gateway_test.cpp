@@ -119,6 +119,20 @@ TEST_F(GatewayTest, OtherSourcesKeepTheirPaths) {
   EXPECT_FALSE(upstream.has_caller());
 }
 
+TEST_F(GatewayTest, AGuardedRequestThatCannotBeStoredIsRefusedByName) {
+  start({payments()});
+  const std::pair<std::string, std::string> cases[] = {
+      {post("/payments", "{}", std::string(key) + "X-Name: Z\xfcrich\r\n"), "the header X-Name is not UTF-8"},
+      {post("/payments?a=\xfc", "{}", key), "the target is not UTF-8"}};
+  for (const auto& [request, problem] : cases) {
+    auto caller = client();
+    caller.send(request);
+    const auto got = caller.receive();
+    EXPECT_EQ(got.status, 400);
+    EXPECT_NE(got.body.find(problem), std::string::npos) << got.body;
+  }
+}
+
 TEST_F(GatewayTest, NoSpellingOfAGuardedPathSlipsPast) {
   start({payments()});
   Taker lane(*sources[0]);

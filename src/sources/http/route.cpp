@@ -6,6 +6,7 @@
 
 #include "base/digest.hpp"
 #include "base/encoding.hpp"
+#include "base/utf8.hpp"
 #include "net/passed_head.hpp"
 #include "net/problem.hpp"
 #include "sources/http/idempotency_key.hpp"
@@ -93,12 +94,24 @@ bool holds_credentials(const GuardedRoute& route, std::string_view name) {
          std::ranges::any_of(route.credentials, [&](const auto& other) { return same_name(name, other); });
 }
 
+/// It is stored as an operator reads it: as text. Credentials are not stored.
+Result<void> check_text(const GuardedRoute& route, const net::Request& request) {
+  const auto refuse = [](const std::string& what) {
+    return fix_call(ErrorCode::malformed_body, what + " is not UTF-8, as a guarded request must be but for its body");
+  };
+  if (!is_valid_utf8(request.target)) return refuse("the target");
+  for (const auto& [name, value] : request.headers.entries())
+    if (!holds_credentials(route, name) && !is_valid_utf8(value)) return refuse("the header " + name);
+  return {};
+}
+
 Result<Delivery> admit_to(const Guarded& guarded, net::Request request, std::chrono::system_clock::time_point) {
   const auto& route = guarded.route;
   auto principal = principal_of(route.principal, request.headers);
   if (!principal) return std::move(principal).error();
   const auto key = idempotency_key(request.headers);
   if (!key) return key.error();
+  if (auto checked = check_text(route, request); !checked) return std::move(checked).error();
   Delivery delivery{.receipt = Receipt(0), .source = route.name, .sender = Sender::caller};
   delivery.attributes = {{":method", request.method}, {":path", request.target}};
   const auto passed = net::end_to_end(request, guarded.upstream);
