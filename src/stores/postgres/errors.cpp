@@ -114,8 +114,11 @@ Error translate_own(const Complaint& complaint) {
 Error translate_refusal(std::string_view sqlstate, std::string message) {
   auto error = retry_later(ErrorCode::store_unreachable, on_one_line(message));
   if (sqlstate.empty()) return error;
+  // Of a refusal it says that the database takes no connections for now (ALTER DATABASE … ALLOW_CONNECTIONS).
+  if (sqlstate == "55000") return error;
   const auto meaning = meaning_of({.sqlstate = std::string(sqlstate)});
-  error.remedy = meaning.remedy;
+  // No message is at fault where nobody may connect.
+  error.remedy = meaning.remedy == Remedy::fix_call ? Remedy::ask_operator : meaning.remedy;
   if (meaning.code == ErrorCode::permission_denied) error.code = meaning.code;
   return error;
 }

@@ -95,6 +95,9 @@ TEST(PostgresErrors, TellARefusedPasswordFromAServerThatIsAway) {
   EXPECT_EQ(translate_refusal("3D000", "no").code, ErrorCode::store_unreachable);
   EXPECT_EQ(translate_refusal("57P03", "no").remedy, Remedy::retry_later);
   EXPECT_EQ(translate_refusal("57P03", "no").code, ErrorCode::store_unreachable);
+  EXPECT_EQ(translate_refusal("55000", "no").remedy, Remedy::retry_later);
+  EXPECT_EQ(translate_refusal("55000", "no").code, ErrorCode::store_unreachable);
+  EXPECT_EQ(translate_refusal("22023", "no").remedy, Remedy::ask_operator) << "no message is at fault";
   EXPECT_EQ(translate_refusal("", "no\n\tmore").message, "no  more");
 }
 
