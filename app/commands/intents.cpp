@@ -386,17 +386,23 @@ void add_show(CLI::App& parent, const std::shared_ptr<IntentOptions>& options, A
   run_as(*sub, options, chosen, show);
 }
 
+/// A variable that a script left empty says nothing, and what is resolved stays so.
+CLI::Validator something() {
+  return {[](const std::string& text) { return text.empty() ? std::string("must not be empty") : std::string(); }, ""};
+}
+
 void add_resolve(CLI::App& parent, const std::shared_ptr<IntentOptions>& options, Action& chosen) {
   auto* sub = parent.add_subcommand("resolve", "Say what became of a call that nobody else can tell");
   sub->add_option("ID", options->id, "The intent; its first six digits or more will do")->required();
   auto* found = sub->add_option_group("What you found out");
   found->add_option("--happened", options->happened, "It did; with the provider's own id of it")
-      ->type_name("REFERENCE");
+      ->type_name("REFERENCE")
+      ->check(something());
   found->add_flag("--did-not-happen", options->did_not_happen, "It did not; it may run again");
   found->add_flag("--abandoned", options->abandoned, "Nobody will know; it never runs again");
   found->require_option(1);
-  sub->add_option("--by", options->by, "Who says so; kept with the intent")->required();
-  sub->add_option("--why", options->why, "How they know; kept with the intent")->required();
+  sub->add_option("--by", options->by, "Who says so; kept with the intent")->required()->check(something());
+  sub->add_option("--why", options->why, "How they know; kept with the intent")->required()->check(something());
   sub->footer(
       "`semel run` then writes what follows from it.\n"
       "Example:\n"

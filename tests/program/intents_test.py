@@ -261,6 +261,7 @@ class Operator(Outside):
         self.assertEqual(code, 4, errors)
         self.assertIn("ambiguous", output)
         charge, = self.provider.charges("o1")
+        self.says_nothing(intent)
         code, _, errors = self.resolve(intent, "--happened", charge["id"])
         self.assertEqual(code, 0, errors)
         self.assertEqual(self.settled(database), [("o1", "succeeded", charge["id"])])
@@ -296,6 +297,16 @@ class Operator(Outside):
         shown = json.loads(self.semel("intents", "show", intents[0]["id"], "--json")[1])
         self.assertEqual(shown["provider_advice"], "", "nobody asks any more")
         self.ended(program)
+
+    def says_nothing(self, intent):
+        """What a script's empty variable left of a command is refused, and changes nothing."""
+        for words in (["--happened", "", "--by", "ann", "--why", "seen"],
+                      ["--happened", "ch_1", "--by", "", "--why", "seen"],
+                      ["--abandoned", "--by", "ann", "--why", ""]):
+            code, _, errors = self.semel("intents", "resolve", intent, *words)
+            self.assertEqual(code, 2, errors)
+            self.assertIn("must not be empty", errors)
+        self.assertEqual([i["state"] for i in self.intents("--waiting")[1]], ["ambiguous"])
 
     def settled(self, database):
         """The rows once that is told which is published with them."""
