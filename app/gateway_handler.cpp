@@ -85,6 +85,7 @@ EffectOptions effect_of(const GatewayConfig& gateway, const ProviderConfig* prov
 
 http::PerformerOptions performer_of(const GatewayConfig& gateway, const ProviderConfig* provider) {
   http::PerformerOptions options;
+  options.profile.key.size_max = Key::size_max;  // of a service of which nothing is said
   if (provider) options = provider->performer;
   auto& rules = options.profile.rules;
   for (auto& rule : rules_of_a_service()) rules.push_back(std::move(rule));

@@ -292,6 +292,17 @@ class Retries(Behind):
         self.assertEqual(len(self.executions()), 1)
         self.ended(program)
 
+    @on_every_store
+    def test_a_key_may_be_as_long_as_keys_are(self, database):
+        program = self.start(database)
+        longest = "k" * 1024
+        first = self.send(longest)
+        self.assertEqual(first.status, 201)
+        self.assert_replay(first, self.send(longest))
+        self.assertEqual(self.send(longest + "k").status, 400)
+        self.assertEqual(len(self.executions()), 1)
+        self.ended(program)
+
 
 class Ambiguity(Behind):
     def left_unknown(self, database, gateway="plain"):
