@@ -43,6 +43,7 @@ Readiness::~Readiness() {
 std::optional<std::string> Readiness::obstacle() const {
   if (!running_) return "starting";
   const std::lock_guard lock(mutex_);
+  if (asked_at_ && std::chrono::steady_clock::now() - *asked_at_ > answer_max) return "the store does not answer";
   return obstacle_;
 }
 
@@ -58,9 +59,11 @@ std::optional<std::string> Readiness::ask() const {
 void Readiness::watch() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
+    asked_at_ = std::chrono::steady_clock::now();
     lock.unlock();
     auto obstacle = ask();
     lock.lock();
+    asked_at_.reset();
     obstacle_ = std::move(obstacle);
     changed_.wait_for(lock, between_questions, [this] { return stopping_ || asked_for_; });
     asked_for_ = false;

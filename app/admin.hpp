@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -25,9 +26,12 @@ class Server;
 namespace semel::app {
 
 /// Asks the store every other second, and whenever a lane is in trouble, whether it would let a run start; on a thread
-/// of its own, so that whoever asks for readiness never waits for a store that hangs.
+/// of its own, so that whoever asks for readiness never waits for a store that hangs. A store that has not answered for
+/// `answer_max` is away.
 class Readiness : public Observer {
  public:
+  static constexpr std::chrono::milliseconds answer_max{5'000};
+
   explicit Readiness(Store& store);
   ~Readiness() override;
   void started() override { running_ = true; }
@@ -49,6 +53,7 @@ class Readiness : public Observer {
   bool stopping_ = false;
   bool asked_for_ = false;
   std::optional<std::string> obstacle_;
+  std::optional<std::chrono::steady_clock::time_point> asked_at_;  ///< while the store owes an answer
   std::thread thread_;
 };
 

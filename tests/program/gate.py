@@ -15,6 +15,8 @@ class Gate:
         self.lock = threading.Lock()
         self.port = 0
         self.ends = []
+        self.flowing = threading.Event()  # while it is not set, nothing passes, and nothing is cut
+        self.flowing.set()
         self.open()
 
     def open(self):
@@ -25,6 +27,7 @@ class Gate:
 
     def shut(self):
         """Cuts every connection and refuses new ones."""
+        self.flowing.set()
         self.close()
         with self.lock:
             ends, self.ends = self.ends, []
@@ -69,6 +72,7 @@ class Gate:
                 if commit_sent.is_set() and b"COMMIT\0" in data:
                     self.swallowed += 1
                     break
+                self.flowing.wait()
                 client.sendall(data)
         except OSError:
             pass

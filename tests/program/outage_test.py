@@ -82,6 +82,16 @@ class Outage(Case):
         rows = self.postgres.execute("SELECT id, count(*) FROM effects GROUP BY id ORDER BY id")
         self.assertEqual(rows, [("before", "1"), ("during", "1")])
 
+    def test_a_database_that_never_answers_is_seen(self):
+        self.start()
+        self.wait_for_readiness(200)
+        self.gate.flowing.clear()
+        self.wait_for_readiness(503)
+        self.assertEqual(status_of(self.admin, "/healthz"), 200)
+        self.gate.flowing.set()
+        self.wait_for_readiness(200)
+        self.assertEqual(self.program.stop(), 0, self.program.text())
+
     def test_a_killed_connection_is_replaced(self):
         self.start()
         for number in range(5):
