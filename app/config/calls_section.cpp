@@ -28,6 +28,13 @@ std::size_t authority_end(std::string_view url) {
   return std::min(url.find_first_of("/?#", scheme + 3), url.size());
 }
 
+/// RFC 9110, 7.2 and 7.6.1; RFC 9112, 6.
+bool is_of_the_connection(const std::string& name) {
+  constexpr const char* names[] = {"Content-Length", "Transfer-Encoding", "Host",
+                                   "Connection",     "Keep-Alive",        "Upgrade"};
+  return std::ranges::any_of(names, [&](const char* one) { return Attributes{{name, ""}}.count(one) > 0; });
+}
+
 }  // namespace
 
 void check_known(Reading& reading, const Place& place, const Parameter& parameter, bool settles) {
@@ -247,6 +254,11 @@ void CallReader::read_request_headers(const Place& place, FormTemplate& headers,
     if (!is_header(reading_, name, value)) continue;
     if (names_credentials(name)) {
       reading_.mistake(ErrorCode::config_bad_value, value, std::string(stored_advice));
+      continue;
+    }
+    if (is_of_the_connection(name)) {
+      reading_.mistake(ErrorCode::config_bad_value, value,
+                       "frames the message or belongs to one connection; whoever sends the request sets it");
       continue;
     }
     if (Attributes{{name, ""}}.count("Idempotency-Key") > 0) {

@@ -217,6 +217,14 @@ const Replaced replaced_pieces[] = {
      "url: \"https://me:pw@bank.example/customers",
      {"SEMEL-0404 handlers.charge.call.url: " + stored}},
     {"X-Version: \"7\"",
+     "content-length: \"7\"",
+     {"SEMEL-0404 handlers.charge.call.headers.content-length: frames the message or belongs to one connection; "
+      "whoever sends the request sets it"}},
+    {"X-Version: \"7\"",
+     "Host: \"7\"",
+     {"SEMEL-0404 handlers.charge.call.headers.Host: frames the message or belongs to one connection; whoever "
+      "sends the request sets it"}},
+    {"X-Version: \"7\"",
      "Idempotency-Key: \"7\"",
      {"SEMEL-0404 handlers.charge.call.headers.Idempotency-Key: the key is Semel's own, the same in every attempt; "
       "where it goes stands at providers.NAME.key"}},
