@@ -21,9 +21,11 @@ class Doorbell {
   void ring();
   /// Returns when it was rung since the last wait, or after `timeout`.
   void wait(std::chrono::milliseconds timeout);
+  /// Whether it was rung since the last wait: for whoever turns duties without a thread of their own.
+  bool is_ringing() const;
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable rung_;
   bool ringing_ = false;
 };

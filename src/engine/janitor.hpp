@@ -4,28 +4,42 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <semel/clock.hpp>
 #include <semel/observer.hpp>
 #include <semel/store.hpp>
 #include <thread>
 
+#include "engine/duty.hpp"
+
 namespace semel::engine {
 
-/// Works on a thread of its own from construction to destruction.
 class Janitor {
  public:
-  Janitor(Store& store, Observer& observer);
-  ~Janitor();
-  Janitor(const Janitor&) = delete;
-  Janitor& operator=(const Janitor&) = delete;
+  Janitor(Store& store, Observer& observer, Clock& clock);
+
+  /// One step, where one is due: the first at once.
+  Turn turn();
+
+ private:
+  Store& store_;
+  Observer& observer_;
+  Clock& clock_;
+  std::chrono::steady_clock::time_point due_at_;
+};
+
+/// Turns a janitor on a thread of its own from construction to destruction.
+class JanitorThread {
+ public:
+  JanitorThread(Store& store, Observer& observer, Clock& clock);
+  ~JanitorThread();
+  JanitorThread(const JanitorThread&) = delete;
+  JanitorThread& operator=(const JanitorThread&) = delete;
 
  private:
   void work();
-  void purge_all();
-  /// False where the janitor is to stop.
-  bool rest(std::chrono::milliseconds time);
 
-  Store& store_;
-  Observer& observer_;
+  Janitor janitor_;
+  Clock& clock_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;

@@ -297,7 +297,7 @@ Result<Summary> Runner::run() {
     state_->posts = std::move(opened);
   }
   state_->options.observer->started();
-  const Janitor janitor(state_->store, *state_->options.observer);
+  const JanitorThread janitor(state_->store, *state_->options.observer, *state_->options.clock);
   for (auto& post : state_->posts) post->thread = std::thread([this, &post] { state_->turn_until_finished(*post); });
   if (!shared && state_->has_outside())
     state_->outside_post.thread = std::thread([this] { state_->turn_until_finished(state_->outside_post); });

@@ -16,4 +16,9 @@ void Doorbell::wait(std::chrono::milliseconds timeout) {
   ringing_ = false;
 }
 
+bool Doorbell::is_ringing() const {
+  const std::lock_guard lock(mutex_);
+  return ringing_;
+}
+
 }  // namespace semel
