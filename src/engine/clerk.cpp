@@ -306,14 +306,24 @@ void Clerk::write() {
   write_entries(plan(*std::move(taken)));
 }
 
+/// The next one in turn, so that none of them keeps the others from theirs; all again where each has had its turn.
+void Clerk::leave_one(std::vector<Entry>& entries) {
+  const auto next =
+      std::find_if(entries.begin(), entries.end(), [this](const Entry& entry) { return *alone_ < entry.intent.id; });
+  if (next == entries.end()) return alone_.reset();
+  auto one = std::move(*next);
+  alone_ = one.intent.id;
+  entries.clear();
+  entries.push_back(std::move(one));
+}
+
 void Clerk::write_entries(std::vector<Entry> entries) {
-  if (entries.size() > entries_max_) entries.erase(entries.begin() + 1, entries.end());
+  if (alone_) leave_one(entries);
   Booking booking(*session_, entries, after_commit_.outside, handlers_, *options_.probe);
   auto booked = booking.run();
   if (booked.error) return after_failure(booked, entries);
   after_renewal();
   if (store_away_.recovered()) options_.observer->recovered();
-  if (entries.size() < entries_max_) entries_max_ = entries_all;
   const bool any_start =
       std::any_of(entries.begin(), entries.end(), [](const Entry& entry) { return entry.applied && entry.calls; });
   if (any_start) options_.probe->reached(Step::started);
@@ -423,7 +433,7 @@ void Clerk::after_failure(const Booked& booked, std::vector<Entry>& entries) {
   if (attributed) return withhold(entries[*booked.at_fault], error);
   // Nobody can be told apart: each by itself.
   if (entries.size() > 1) {
-    entries_max_ = 1;  // see write_entries
+    alone_ = IntentId{};
     return;
   }
   if (!entries.empty() && entries.front().settles) return withhold(entries.front(), error);

@@ -68,6 +68,7 @@ class Clerk {
   bool something_to_write() const;
   void write();
   void write_entries(std::vector<Entry> entries);
+  void leave_one(std::vector<Entry>& entries);
   std::vector<Entry> plan(std::vector<Entry> taken);
   Entry close(const Item& item);
   Result<void> renew();
@@ -110,8 +111,8 @@ class Clerk {
   std::map<Performer*, std::size_t> performer_rooms_;
   std::map<std::string, std::string> withheld_;  ///< whose settle step fails, and why
 
-  static constexpr std::size_t entries_all = static_cast<std::size_t>(-1);
-  std::size_t entries_max_ = entries_all;  ///< one, where a transaction failed and nobody can be told apart
+  /// Set where a transaction failed and nobody can be told apart: the last one that was written by itself.
+  std::optional<IntentId> alone_{};
 
   TimePoint written_at_{};  ///< when the transaction that is open, or was the last, began
   std::vector<std::pair<std::string, std::chrono::milliseconds>> renewed_;  ///< in the open transaction
