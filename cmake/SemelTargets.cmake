@@ -65,7 +65,7 @@ endfunction()
 # A test file that no target claims is a test that nobody runs.
 function(semel_refuse_unclaimed_tests)
   file(GLOB_RECURSE found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_test.cpp ${PROJECT_SOURCE_DIR}/app/*_test.cpp
-       ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)
+       ${PROJECT_SOURCE_DIR}/sim/*_test.cpp ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)
   get_property(claimed GLOBAL PROPERTY semel_claimed_tests)
   list(REMOVE_ITEM found ${claimed})
   if(found)
