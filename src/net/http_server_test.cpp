@@ -136,7 +136,7 @@ TEST(HttpServer, WhatFollowsAnUnknownCodingIsNoRequest) {
   std::atomic<int> served = 0;
   const auto server = start({}, {.serve = [&](Request request, Responder responder) {
                               ++served;
-                              echo(std::move(request), std::move(responder));
+                              echo(request, std::move(responder));
                             }});
   Client client(server->port());
   client.send(
