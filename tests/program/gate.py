@@ -5,8 +5,8 @@ import threading
 
 
 class Gate:
-    """Listens on `port`. While `swallow` is above zero, it lets the next COMMIT reach the server, waits until the
-    server has answered it, keeps the answer, and cuts the connection: nobody can know whether it was committed."""
+    """Listens on `port`. While `swallow` is above zero, it waits until the server has answered the next COMMIT, keeps
+    the answer, and cuts the connection: nobody can know whether it was committed."""
 
     def __init__(self, server):
         self.server = server
@@ -49,28 +49,31 @@ class Gate:
         upstream = socket.create_connection(self.server)
         with self.lock:
             self.ends += [client, upstream]
-        commit_sent = threading.Event()
-        back = threading.Thread(target=self._answers, args=(upstream, client, commit_sent), daemon=True)
+        back = threading.Thread(target=self._answers, args=(upstream, client), daemon=True)
         back.start()
-        self._pass_on(client, upstream, commit_sent)
+        self._pass_on(client, upstream)
 
-    def _pass_on(self, client, upstream, commit_sent):
+    def _pass_on(self, client, upstream):
         try:
             while data := client.recv(65536):
-                with self.lock:
-                    if self.swallow > 0 and b"COMMIT" in data:
-                        self.swallow -= 1
-                        commit_sent.set()
                 upstream.sendall(data)
         except OSError:
             pass
         self._close(upstream)
 
-    def _answers(self, upstream, client, commit_sent):
+    def _swallows(self, data):
+        """By the server's word: a client that has COMMIT prepared does not write it again."""
+        with self.lock:
+            if self.swallow == 0 or b"COMMIT\0" not in data:
+                return False
+            self.swallow -= 1
+            self.swallowed += 1
+            return True
+
+    def _answers(self, upstream, client):
         try:
             while data := upstream.recv(65536):
-                if commit_sent.is_set() and b"COMMIT\0" in data:
-                    self.swallowed += 1
+                if self._swallows(data):
                     break
                 self.flowing.wait()
                 client.sendall(data)
