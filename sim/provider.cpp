@@ -164,7 +164,9 @@ void SimulatedPerformer::begin(Call call) {
 std::vector<Performed> SimulatedPerformer::collect() {
   if (process_.dead) throw Vanished();
   std::vector<Performed> performed;
-  for (auto& [call, said] : std::exchange(line_->reports, {})) {
+  for (auto& report : std::exchange(line_->reports, {})) {
+    const auto& call = report.first;
+    auto& said = report.second;
     world_.say(&process_, [&] {
       return "hears of " + short_of(call) + ": " + std::string(call_verdict_name(said.verdict)) + " " +
              said.outcome.reference;

@@ -10,6 +10,10 @@
 #define SEMEL_FIBERS_SANITIZED 1
 #endif
 #endif
+// A compiler that only reads the code may be without the sanitizers.
+#if defined(SEMEL_FIBERS_SANITIZED) && !__has_include(<sanitizer/common_interface_defs.h>)
+#undef SEMEL_FIBERS_SANITIZED
+#endif
 
 #ifdef SEMEL_FIBERS_SANITIZED
 #include <sanitizer/common_interface_defs.h>
