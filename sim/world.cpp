@@ -31,7 +31,7 @@ void World::start(Process& process, std::string name, std::function<void()> body
   auto thread = std::make_unique<Thread>();
   thread->process = &process;
   thread->name = std::move(name);
-  thread->fiber = std::make_unique<Fiber>([this, &process, body = std::move(body)] {
+  thread->fiber = std::make_unique<Fiber>([&process, body = std::move(body)] {
     try {
       if (!process.dead) body();
     } catch (const Vanished&) {
