@@ -168,6 +168,7 @@ std::optional<Breakdown> Connection::send(const Command& command) {
   if (sent_.size() >= commands_max || bytes_sent_ >= bytes_max)
     if (auto breakdown = finish()) return breakdown;
   if (!dispatch(command)) return lost();
+  if (command.keeps_result) kept_.reset();
   sent_.push_back({.purpose = command.purpose, .mark = command.mark, .keeps_result = command.keeps_result});
   bytes_sent_ += command.sql.size() + command.parameters.size();
   return std::nullopt;
@@ -229,7 +230,6 @@ void Connection::forget_oldest_statement() {
 
 std::optional<Breakdown> Connection::finish() {
   last_.reset();
-  kept_.reset();
   if (sent_.empty()) return std::nullopt;
   if (PQpipelineSync(handle_.get()) != 1 || !flush()) return lost();
   std::optional<Breakdown> breakdown;

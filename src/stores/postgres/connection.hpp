@@ -65,7 +65,8 @@ class Connection {
   /// Waits for everything that was sent. `last` is then the last command's result.
   std::optional<Breakdown> finish();
   const PGresult* last() const { return last_.get(); }
-  /// What the last command that asked to keep its result has brought, until the next `finish`.
+  /// What the last command that asked to keep its result has brought; null until a `finish` has read it. It may be read
+  /// before the pipeline that ends the transaction: a pipeline that is full ends by itself.
   const PGresult* kept() const { return kept_.get(); }
 
   /// Runs several statements, waiting; only while nothing is queued. Ends at the first that fails.

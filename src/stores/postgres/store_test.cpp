@@ -410,6 +410,19 @@ TEST_F(PostgresStore, KeepsABoundedNumberOfPreparedStatements) {
   session_->commit().value();
 }
 
+/// However the commands before it fall into pipelines: past a number of them one ends by itself, before the COMMIT too.
+TEST_F(PostgresStore, WhatIsAskedAtTheCommitIsKnownAfterIt) {
+  const RecordUpdate update{.id = {{"h", ""}, Key::from_bytes("gone").value()}};
+  for (int commands = 985; commands < 1'005; ++commands) {
+    std::vector<std::optional<RecordState>> states;
+    session_->begin().value();
+    for (int i = 0; i < commands; ++i) session_->execute("SELECT 1", {}).value();
+    session_->ledger().refresh_at_commit({&update, 1}, states).value();
+    session_->commit().value();
+    EXPECT_EQ(states.size(), 1u) << commands;
+  }
+}
+
 TEST_F(PostgresStore, PreparesAnewWhatWasUsedOften) {
   const std::string sql = "SELECT 'a statement used often'";
   std::set<std::string> names;
