@@ -53,10 +53,9 @@ struct RecordUpdate {
 ///     is ambiguous, or open and flagged; else in_progress where one is open or not settled; else completed (a rejected
 ///     one stays rejected), and its retention begins. Says the state. A record that is gone is nothing. It comes after
 ///     `change` in its transaction, so that all take locks in one order.
-/// 19. An open record, or one that has publications which are not sent or wait in a queue, or a flagged intent, is
-/// never
-///     purged and never counts as expired. An intent goes in the step that purges its record, with its history, and not
-///     before.
+/// 19. An open record, or one with a flagged intent, or with publications that are not sent or wait in a queue, is
+///     never purged and never counts as expired. An intent goes in the step that purges its record, with its history,
+///     and not before.
 class Ledger {
  public:
   virtual ~Ledger() = default;

@@ -482,6 +482,16 @@ const std::array refreshed_states{
     Refreshed{{{.state = State::ambiguous}, {.state = State::pending}}, RecordState::ambiguous},
 };
 
+void record_with_intents(Session& session, const std::string& key, std::span<const IntentStatus> statuses) {
+  must(record_now(session, open_record_of(key)), "record");
+  int step = 0;
+  for (const auto& status : statuses) {
+    auto intent = intent_of(key, ++step);
+    intent.status = status;
+    must(session.ledger().intend({&intent, 1}), "intend");
+  }
+}
+
 void refresh_follows_the_intents(const StoreUnderTest& store) {
   Scene scene(store);
   const auto session = scene.session();
@@ -489,12 +499,7 @@ void refresh_follows_the_intents(const StoreUnderTest& store) {
     const auto& [statuses, state] = refreshed_states[number];
     const auto key = "key-" + std::to_string(number);
     begin(*session);
-    must(record_now(*session, open_record_of(key)), "record");
-    for (const auto& status : statuses) {
-      auto intent = intent_of(key, static_cast<int>(&status - statuses.data()) + 1);
-      intent.status = status;
-      must(session->ledger().intend({&intent, 1}), "intend");
-    }
+    record_with_intents(*session, key, statuses);
     require(refresh(*session, key) == state, "refresh says another state than that of the intents, case " + key);
     commit(*session);
     const auto record = scene.find(id_of(key));
@@ -519,12 +524,7 @@ void refresh_at_commit_says_the_same(const StoreUnderTest& store) {
     expected.push_back(state);
     std::vector<std::optional<RecordState>> states;
     begin(*session);
-    must(record_now(*session, open_record_of(key)), "record");
-    for (const auto& status : statuses) {
-      auto intent = intent_of(key, static_cast<int>(&status - statuses.data()) + 1);
-      intent.status = status;
-      must(session->ledger().intend({&intent, 1}), "intend");
-    }
+    record_with_intents(*session, key, statuses);
     must(session->ledger().refresh_at_commit({&updates.back(), 1}, states), "refresh");
     commit(*session);
     require(states == std::vector{std::optional(state)}, "refresh_at_commit says another state, case " + key);

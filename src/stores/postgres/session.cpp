@@ -59,6 +59,9 @@ class LaneSession final : public SqlSession, private OpenTransaction {
   Result<void> connect();
   /// Not `reusable`: planned anew each time.
   Result<void> send_own(std::string_view sql, const Parameters& parameters, bool reusable = true, bool keeps = false);
+  Result<void> send_rows(const ArrayStatement& statement, std::size_t rows, const Parameters& parameters, bool keeps);
+  /// Waits for what was sent last.
+  Result<const PGresult*> answer_to(const Result<void>& sent);
   Result<void> send_effect(std::string_view sql, const Parameters& parameters);
   Result<void> make_room(std::span<const Record> records);
   Result<std::vector<ReadRecord>> read_claimed();
@@ -171,21 +174,28 @@ Result<void> LaneSession::send_own(std::string_view sql, const Parameters& param
 }
 
 Result<void> LaneSession::send(const ArrayStatement& statement, std::size_t rows, const Parameters& parameters) {
-  if (rows == 1) return send_own(statement.of_one, parameters);
-  return send_own(statement.of_many, parameters, statement.many == ArrayStatement::Many::kept);
+  return send_rows(statement, rows, parameters, false);
+}
+
+Result<void> LaneSession::send_rows(const ArrayStatement& statement, std::size_t rows, const Parameters& parameters,
+                                    bool keeps) {
+  if (rows == 1) return send_own(statement.of_one, parameters, true, keeps);
+  return send_own(statement.of_many, parameters, statement.many == ArrayStatement::Many::kept, keeps);
 }
 
 Result<const PGresult*> LaneSession::ask(std::string_view sql, const Parameters& parameters) {
   if (auto ready = usable(); !ready) return ready.error();
-  if (auto sent = send_own(sql, parameters, false); !sent) return sent.error();
-  if (auto done = synchronise(); !done) return done.error();
-  return connection_->last();
+  return answer_to(send_own(sql, parameters, false));
 }
 
 Result<const PGresult*> LaneSession::ask(const ArrayStatement& statement, std::size_t rows,
                                          const Parameters& parameters) {
   if (auto ready = usable(); !ready) return ready.error();
-  if (auto sent = send(statement, rows, parameters); !sent) return sent.error();
+  return answer_to(send(statement, rows, parameters));
+}
+
+Result<const PGresult*> LaneSession::answer_to(const Result<void>& sent) {
+  if (!sent) return sent.error();
   if (auto done = synchronise(); !done) return done.error();
   return connection_->last();
 }
@@ -194,8 +204,7 @@ Result<void> LaneSession::ask_at_commit(const ArrayStatement& statement, std::si
                                         std::function<void(const PGresult*)> read) {
   if (auto ready = usable(); !ready) return ready;
   read_at_commit_ = std::move(read);
-  if (rows == 1) return send_own(statement.of_one, parameters, true, true);
-  return send_own(statement.of_many, parameters, statement.many == ArrayStatement::Many::kept, true);
+  return send_rows(statement, rows, parameters, true);
 }
 
 Result<void> LaneSession::send_effect(std::string_view sql, const Parameters& parameters) {
