@@ -313,6 +313,7 @@ void Clerk::leave_one(std::vector<Entry>& entries) {
   if (next == entries.end()) return alone_.reset();
   auto one = std::move(*next);
   alone_ = one.intent.id;
+  note_due(0ms);  // the others, at once
   entries.clear();
   entries.push_back(std::move(one));
 }
@@ -434,7 +435,7 @@ void Clerk::after_failure(const Booked& booked, std::vector<Entry>& entries) {
   // Nobody can be told apart: each by itself.
   if (entries.size() > 1) {
     alone_ = IntentId{};
-    return;
+    return note_due(0ms);
   }
   if (!entries.empty() && entries.front().settles) return withhold(entries.front(), error);
   store_failed(error);
