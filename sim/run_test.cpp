@@ -34,10 +34,6 @@ TEST(Simulation, LeavesOutTheFaultsThatAFailureDoesNotNeed) {
   }
 }
 
-/// Where nobody could be told apart, the first intent by id was written by itself again and again, and the others
-/// never.
-TEST(Simulation, Seed3638NoIntentKeepsTheOthersFromTheirTurn) { EXPECT_EQ(run({.seed = 3638}).broken, std::nullopt); }
-
 TEST(Simulation, EveryStepOfTheEngineIsReached) {
   std::map<std::string, std::int64_t> covered;
   for (std::uint64_t seed = 1; seed <= 60; ++seed)
