@@ -819,6 +819,19 @@ TEST_F(ClerkStand, StoppingGivesBackWhatWasNotCalledAndWaitsForWhatWas) {
   EXPECT_EQ(states(), "charge succeeded 1 settled");
 }
 
+TEST_F(ClerkStand, StoppingItSleepsWhileACallIsUnderWay) {
+  know(effect(Kind::neither), row_and_answer());
+  handle_charges();
+  pay_order();
+  turn();
+  clerk().end(Ending::stop);
+  clock_.advance(6s);  // its lease would be renewed now
+  const auto stopping = clerk().turn();
+  EXPECT_FALSE(stopping.worked);
+  EXPECT_FALSE(stopping.finished);
+  EXPECT_GT(stopping.wake_at, clock_.now());
+}
+
 TEST_F(ClerkStand, DrainingEndsOnceEverythingThatItKnowsOfIsDoneOrPatienceIsOut) {
   know(effect(Kind::idempotent), row_and_answer());
   handle_charges();
