@@ -19,7 +19,8 @@ TEST(Simulation, IsAFunctionOfItsSeed) {
 }
 
 TEST(Simulation, LeavesOutTheFaultsThatAFailureDoesNotNeed) {
-  const RunOptions options{.seed = 40, .mutant = Mutant::commit_repeated_blindly};
+  RunOptions options{.seed = 1, .mutant = Mutant::commit_repeated_blindly};
+  while (options.seed < 1'000 && !run(options).broken) ++options.seed;
   ASSERT_TRUE(run(options).broken);
   const auto faults = shrink(options);
   ASSERT_FALSE(faults.empty());
