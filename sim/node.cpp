@@ -153,7 +153,9 @@ engine::Turn Node::turn(Post& post) {
   const auto add = [&all](const engine::Turn& one) {
     all.worked = all.worked || one.worked;
     all.finished = all.finished && one.finished;
-    if (one.wake_at && (!all.wake_at || *one.wake_at < *all.wake_at)) all.wake_at = one.wake_at;
+    // What has finished waits for nothing.
+    if (one.finished || !one.wake_at) return;
+    if (!all.wake_at || *one.wake_at < *all.wake_at) all.wake_at = one.wake_at;
   };
   if (post.lane) add(post.lane->turn());
   if (post.clerk) add(post.clerk->turn());
