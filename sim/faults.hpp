@@ -11,6 +11,7 @@ namespace semel::sim {
 
 enum class Fault {
   crash,                ///< a process vanishes in the middle of a step, and starts again
+  stop,                 ///< a process is told to stop, finishes what is open, and starts again
   freeze,               ///< a process stands still for longer than its leases, and wakes
   freeze_in_call,       ///< the same right after a call went out
   freeze_when_told,     ///< the same with an outcome in hand that is not written down
@@ -37,6 +38,7 @@ enum class Fault {
   store_clock_jump,     ///< the store's clock is set forward
 };
 inline constexpr std::array fault_names{"crash",
+                                        "stop",
                                         "freeze",
                                         "freeze-in-call",
                                         "freeze-when-told",

@@ -17,7 +17,7 @@ constexpr std::string_view examples = R"(
 Examples:
   semel-sim --seeds 10000                 ten thousand runs, from seed 1 on
   semel-sim --seeds 1000000 --jobs 4      more of them, on four threads; each run has one
-  semel-sim --replay 3638 --timeline      one run again, step by step
+  semel-sim --replay 40 --timeline        one run again, step by step
   semel-sim --mutants                     plants one bug after another, and looks how soon each is found
   semel-sim --mutant outbox-by-cursor     runs with one planted bug
 

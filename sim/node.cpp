@@ -19,6 +19,9 @@ void send_mail(Work& work, const std::string& order_key) {
   work.publish({.to = "mails", .body = order_key + std::to_string(place), .order_key = order_key});
 }
 
+/// What the provider gets; it declines a request that ends with x.
+std::string request_of(const std::string& key, bool to_be_declined) { return key + (to_be_declined ? "x" : "}"); }
+
 Outcome handle(const Message& message, Work& work, std::int64_t run) {
   const auto key = message.text("/id");
   const auto kind = message.text("/kind");
@@ -29,16 +32,26 @@ Outcome handle(const Message& message, Work& work, std::int64_t run) {
   if (kind == "publish")
     for (std::int64_t n = 0; n < message.integer("/count"); ++n) send_mail(work, message.text("/order"));
   if (kind == "charge")
+    work.intend({.effect = message.text("/effect"), .request = request_of(key, cents % 4 == 0), .reference = key});
+  if (kind == "chain")
     work.intend({.effect = message.text("/effect"),
-                 .request = key + (cents % 4 == 0 ? std::string(5 - key.size() % 5, 'x') : std::string("}")),
-                 .reference = key});
+                 .request = request_of(key, false),
+                 .reference = key,
+                 .compensation = Compensation{.effect = "refund", .request = request_of(key, false)}});
   return Answer{.status = 201, .body = answer};
 }
 
 Answer settle(const Settled& settled, Work& work) {
   const auto key = settled.message().text("/id");
   const auto state = std::string(intent_state_name(settled.intent().status.state));
-  work.execute("INSERT INTO settlements (name, state) VALUES ($1, $2)", key, state);
+  const auto& intent = settled.intent();
+  const auto step = intent.compensates ? key + "/undone" : intent.reference;
+  work.execute("INSERT INTO settlements (name, state) VALUES ($1, $2)", step, state);
+  if (settled.message().text("/kind") == "chain" && settled.succeeded() && intent.reference == key &&
+      !intent.compensates)
+    work.intend({.effect = "idempotent",
+                 .request = request_of(key, settled.message().integer("/cents") % 2 == 0),
+                 .reference = key + "/2"});
   send_mail(work, settled.message().text("/order"));
   return {.status = settled.succeeded() ? 200 : 402,
           .body = key + ":" + std::to_string(settled.message().integer("/cents")) + ":" + settled.outcome().reference};
@@ -117,26 +130,60 @@ void Node::add_outside() {
 Node::Post& Node::add_post(const std::string& name) {
   posts_.push_back(std::make_unique<Post>());
   auto& post = *posts_.back();
-  town_.world.start(process_, name, [this, &post] { turn_for_ever(post); });
+  running_ += name != "janitor";
+  town_.world.start(process_, name, [this, &post] { turn_until_finished(post); });
   return post;
 }
 
+void Node::stop() {
+  if (stopping_ || process_.dead) return;
+  town_.world.say(&process_, [] { return std::string("is told to stop"); });
+  stopping_ = true;
+  for (auto& post : posts_) post->bell.ring();
+}
+
+/// Lanes end first; then clerk and relay are told.
+void Node::one_finished() {
+  if (--running_ == 0) return town_.world.crash(process_);
+  for (auto& post : posts_) post->bell.ring();
+}
+
+engine::Turn Node::turn(Post& post) {
+  engine::Turn all{.worked = false, .finished = true, .wake_at = std::nullopt};
+  const auto add = [&all](const engine::Turn& one) {
+    all.worked = all.worked || one.worked;
+    all.finished = all.finished && one.finished;
+    // What has finished waits for nothing.
+    if (one.finished || !one.wake_at) return;
+    if (!all.wake_at || *one.wake_at < *all.wake_at) all.wake_at = one.wake_at;
+  };
+  if (post.lane) add(post.lane->turn());
+  if (post.clerk) add(post.clerk->turn());
+  if (post.relay) add(post.relay->turn());
+  if (post.janitor) add(post.janitor->turn());
+  return all;
+}
+
 /// As the consumer's threads do.
-void Node::turn_for_ever(Post& post) {
+void Node::turn_until_finished(Post& post) {
   for (;;) {
-    engine::Turn all;
-    const auto add = [&all](const engine::Turn& one) {
-      all.worked = all.worked || one.worked;
-      if (one.wake_at && (!all.wake_at || *one.wake_at < *all.wake_at)) all.wake_at = one.wake_at;
-    };
-    if (post.lane) add(post.lane->turn());
-    if (post.clerk) add(post.clerk->turn());
-    if (post.relay) add(post.relay->turn());
-    if (post.janitor) add(post.janitor->turn());
+    if (stopping_ && !post.stopped && post.lane) {
+      post.lane->stop();
+      post.stopped = true;
+    }
+    if (stopping_ && !post.stopped && post.clerk && running_ == 1) {
+      post.clerk->end(engine::Ending::stop);
+      post.relay->end(engine::Ending::stop);
+      post.stopped = true;
+    }
+    const auto all = turn(post);
+    if (post.stopped && all.finished) return one_finished();
     if (all.worked) continue;
     auto wake = clock_.now() + std::chrono::hours(1);
     if (all.wake_at) wake = std::min(wake, *all.wake_at);
     const auto left = std::chrono::ceil<microseconds>(wake - clock_.now());
+    post.circles = left > 0us ? 0 : post.circles + 1;
+    if (post.circles > 1'000) town_.oracle.accuse("a thread turns in circles, and waits for nothing");
     town_.world.sleep(process_, post.bell, town_.world.now() + left);
   }
 }

@@ -58,6 +58,8 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   Process& process() { return process_; }
+  /// Lanes take no more; what is open is finished, for a while; then the process ends, and is heard of as crashed.
+  void stop();
 
  private:
   struct Post {
@@ -66,13 +68,17 @@ class Node {
     std::unique_ptr<engine::Clerk> clerk;
     std::unique_ptr<engine::Relay> relay;
     std::unique_ptr<engine::Janitor> janitor;
+    bool stopped = false;
+    int circles = 0;  ///< turns in a row that did nothing and did not wait
   };
 
   void add_handler();
   void add_outside();
   Post& add_post(const std::string& name);
   std::unique_ptr<Session> session() { return store_.open_session().value(); }
-  void turn_for_ever(Post& post);
+  void turn_until_finished(Post& post);
+  engine::Turn turn(Post& post);
+  void one_finished();
 
   Town& town_;
   Process process_;
@@ -87,6 +93,8 @@ class Node {
   engine::Handlers handler_options_;
   engine::AfterCommit after_commit_;
   std::vector<std::unique_ptr<Post>> posts_;
+  bool stopping_ = false;
+  int running_ = 0;  ///< posts but for the janitor's
 };
 
 }  // namespace semel::sim

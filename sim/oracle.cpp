@@ -133,21 +133,45 @@ void Oracle::look_at(const Happening& happening, const Provider& provider) {
   const std::size_t expected = happening.kind == Kind::rejected ? 0 : 1;
   if (effects != expected)
     accuse(happening.key + " has " + std::to_string(effects) + " effects, not " + std::to_string(expected));
-  if (happening.kind == Kind::charge) look_at_charge(happening, provider);
+  if (happening.kind == Kind::charge) look_at_step(provider, happening.key, false);
+  if (happening.kind == Kind::chain) look_at_chain(happening, provider);
 }
 
-void Oracle::look_at_charge(const Happening& happening, const Provider& provider) {
+/// One call, which was settled once, as what it came to; says as what.
+std::optional<std::string> Oracle::look_at_step(const Provider& provider, const std::string& reference,
+                                                bool is_refund) {
   const auto& all = provider.charges();
-  const auto charges =
-      std::count_if(all.begin(), all.end(), [&](const auto& charge) { return charge.reference == happening.key; });
-  if (charges > 1) accuse(happening.key + " was charged " + std::to_string(charges) + " times");
-  const auto settlements = rows_of("settlements", happening.key);
-  if (settlements.size() != 1)
-    return accuse(happening.key + " was settled " + std::to_string(settlements.size()) + " times");
-  const bool paid = text_of(settlements.front()[1]) == "succeeded";
-  if (paid != (charges > 0))
-    accuse(happening.key + " was settled as " + text_of(settlements.front()[1]) + ", and charged " +
-           std::to_string(charges) + " times");
+  const auto charges = std::count_if(all.begin(), all.end(), [&](const auto& charge) {
+    return charge.reference == reference && (charge.effect == "refund") == is_refund;
+  });
+  const std::string what = is_refund ? "refunded" : "charged";
+  if (charges > 1) accuse(reference + " was " + what + " " + std::to_string(charges) + " times");
+  const auto settlements = rows_of("settlements", is_refund ? reference + "/undone" : reference);
+  if (settlements.size() != 1) {
+    accuse(reference + (is_refund ? "'s refund" : "") + " was settled " + std::to_string(settlements.size()) +
+           " times");
+    return std::nullopt;
+  }
+  const auto state = text_of(settlements.front()[1]);
+  if ((state == "succeeded") != (charges > 0))
+    accuse(reference + " was settled as " + state + ", and " + what + " " + std::to_string(charges) + " times");
+  return state;
+}
+
+/// A second step follows a first that went well; the first is undone where the second did not.
+void Oracle::look_at_chain(const Happening& happening, const Provider& provider) {
+  const auto first = look_at_step(provider, happening.key, false);
+  const auto second_rows = rows_of("settlements", happening.key + "/2").size();
+  const auto undone_rows = rows_of("settlements", happening.key + "/undone").size();
+  if (first != "succeeded") {
+    if (second_rows + undone_rows > 0) accuse("the chain of " + happening.key + " went on after a step that failed");
+    return;
+  }
+  if (look_at_step(provider, happening.key + "/2", false) == "failed") {
+    look_at_step(provider, happening.key, true);
+  } else if (undone_rows > 0) {
+    accuse(happening.key + " was undone though its chain went well");
+  }
 }
 
 void Oracle::look_at_intents() {
@@ -160,7 +184,8 @@ void Oracle::look_at_intents() {
     if (!record || record->open) accuse("the record of intent " + id.substr(0, 6) + " is gone, or open at rest");
   });
   for (const auto& happening : scenario_.happenings) {
-    if (happening.kind != Kind::charge || rows_of("effects", happening.key).empty()) continue;
+    if ((happening.kind != Kind::charge && happening.kind != Kind::chain) || rows_of("effects", happening.key).empty())
+      continue;
     if (!std::any_of(with_intents.begin(), with_intents.end(),
                      [&](const RecordId& id) { return id.key.bytes() == happening.key; }))
       accuse("the intent of " + happening.key + " is gone");

@@ -56,7 +56,8 @@ class Oracle {
   bool has_letter(const Happening& happening) const;
   std::string own_cents(std::size_t telling) const;
   void look_at(const Happening& happening, const Provider& provider);
-  void look_at_charge(const Happening& happening, const Provider& provider);
+  std::optional<std::string> look_at_step(const Provider& provider, const std::string& reference, bool is_refund);
+  void look_at_chain(const Happening& happening, const Provider& provider);
   void look_at_intents();
   void look_at_mails(const Mailbox& mailbox);
   void look_at_a_calm_day(const Provider& provider);

@@ -107,7 +107,7 @@ class Provider {
  public:
   struct Charge {
     std::string intent;
-    std::string key;
+    std::string effect;
     std::string reference;
     std::string id;
     microseconds at;

@@ -15,7 +15,7 @@ constexpr auto visible_after_max = 2s;
 
 microseconds travel(World& world) { return milliseconds(world.random().between(1, 40)); }
 
-bool takes_keys(const Call& call) { return call.effect == "idempotent" || call.effect == "short-memory"; }
+bool takes_keys(const Call& call) { return call.effect != "lookup" && call.effect != "neither"; }
 
 CallReport report(CallVerdict verdict, int status, std::string detail, std::string reference = {}) {
   return {.verdict = verdict,
@@ -50,11 +50,11 @@ void Provider::arrive(const Call& call, const Answering& answer) {
     return answer(std::move(busy));
   }
   if (call.look_up) return look_up(call, answer);
-  const bool declines = call.request.size() % 5 == 0 && call.request.back() != '}';
+  const bool declines = call.request.back() == 'x';
   const bool fails_before = world_.strikes(Fault::error_before);
   const bool fails_after = world_.strikes(Fault::error_after);
   if (takes_keys(call)) {
-    const auto lifetime = call.effect == "idempotent" ? microseconds(memory) : microseconds(short_memory);
+    const auto lifetime = call.effect == "short-memory" ? microseconds(short_memory) : microseconds(memory);
     auto known = known_.find(call.idempotency_key);
     if (known != known_.end() && known->second.since + lifetime <= world_.now()) {
       known_.erase(known);
@@ -85,7 +85,7 @@ void Provider::carry_out(const Call& call, bool declines, bool fails_before, boo
   auto said = report(CallVerdict::failed, 402, "declined");
   if (!declines) {
     const auto id = "ch_" + std::to_string(charges_.size() + 1);
-    charges_.push_back({call.id, call.idempotency_key, call.reference, id, world_.now()});
+    charges_.push_back({call.id, call.effect, call.reference, id, world_.now()});
     world_.say(nullptr, [&] { return "provider charges for " + call.reference + ": " + id; });
     said = report(CallVerdict::succeeded, 201, "charged", id);
   }
@@ -104,7 +104,7 @@ void Provider::look_up(const Call& call, const Answering& answer) {
   for (const auto& charge : charges_) {
     // Visible after a while: each charge after its own.
     const auto visible = milliseconds(charge.at.count() % milliseconds(visible_after_max).count());
-    if (charge.reference == call.reference && charge.at + visible <= world_.now())
+    if (charge.reference == call.reference && charge.effect == call.effect && charge.at + visible <= world_.now())
       return answer(report(CallVerdict::succeeded, 200, "found", charge.id));
   }
   answer(report(CallVerdict::not_found, 404, "none"));

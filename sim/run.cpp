@@ -108,6 +108,8 @@ class Simulation {
   /// The store's clock is checked now and then, and set.
   void tick() {
     world_.after(3s, [this] {
+      if (world_.strikes(Fault::stop))
+        if (auto& node = nodes_[world_.random().below(nodes_.size())]) node->stop();
       if (world_.strikes(Fault::store_clock_jump)) machine_.set_forward(milliseconds(world_.random().between(50, 900)));
       tick();
     });
@@ -155,7 +157,7 @@ class Simulation {
     ResolutionRequest request{
         .id = intent.id, .resolution = Resolution::did_not_happen, .by = "operator", .why = "asked"};
     for (const auto& charge : provider_.charges()) {
-      if (charge.reference != intent.reference) continue;
+      if (charge.reference != intent.reference || charge.effect != intent.effect) continue;
       request.resolution = Resolution::happened;
       request.reference = charge.id;
     }

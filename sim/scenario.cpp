@@ -9,6 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::array effect_names{"idempotent", "short-memory", "lookup", "neither"};
+constexpr std::string_view refund = "refund";
 constexpr std::array order_keys{"a", "b"};
 
 Happening::Kind kind_of(Random& random) {
@@ -21,6 +22,8 @@ Happening::Kind kind_of(Random& random) {
       return Happening::Kind::publications;
     case 4:
       return random.one_in(3) ? Happening::Kind::rejected : Happening::Kind::charge;
+    case 5:
+      return Happening::Kind::chain;
     default:
       return Happening::Kind::charge;
   }
@@ -49,6 +52,7 @@ std::int64_t opportunities_of(Fault kind) {
     case Fault::commit_late:
       return 100;
     case Fault::store_clock_jump:
+    case Fault::stop:
       return 8;
     default:
       return 16;
@@ -83,7 +87,7 @@ void plan_tellings(Random& random, Scenario& scenario) {
 }  // namespace
 
 std::string Happening::body(int other_cents) const {
-  static constexpr std::array kinds{"own", "publish", "charge", "reject"};
+  static constexpr std::array kinds{"own", "publish", "charge", "reject", "chain"};
   return R"({"id":")" + key + R"(","kind":")" + kinds[static_cast<std::size_t>(kind)] + R"(","cents":)" +
          std::to_string(cents + other_cents) + R"(,"effect":")" + effect + R"(","order":")" + order_key +
          R"(","count":)" + std::to_string(publications) + "}";
@@ -125,6 +129,8 @@ std::vector<EffectOptions> simulated_effects(const Scenario& scenario) {
       .kind = Kind::idempotent, .key_lifetime = 30s, .margin = 10s, .can_look_up = true, .visibility_delay = 14s};
   effects[2].policy = {.kind = Kind::lookup, .visibility_delay = 14s};
   for (std::size_t i = 0; i < effects.size(); ++i) effects[i].name = effect_names[i];
+  effects.push_back(effects[0]);
+  effects.back().name = refund;
   return effects;
 }
 

@@ -14,10 +14,10 @@ namespace semel::sim {
 
 /// One business event, which is to have its effect once, however often it is told.
 struct Happening {
-  enum class Kind { own_rows, publications, charge, rejected } kind = Kind::own_rows;
+  enum class Kind { own_rows, publications, charge, rejected, chain } kind = Kind::own_rows;
   std::string key;
   int cents = 0;
-  std::string effect{};     ///< of a charge
+  std::string effect{};     ///< of a charge, or of a chain's first step
   std::string order_key{};  ///< of publications
   int publications = 0;
 

@@ -79,6 +79,7 @@ bool Clerk::finished() const {
 std::optional<Clerk::TimePoint> Clerk::next_due() const {
   auto next = ending_ == Ending::stop ? patience_until_ : take_at_;
   if (ending_) next = std::min(next, patience_until_);
+  if (ending_ == Ending::stop) return next;
   if (!known_due_.empty()) next = std::min(next, *known_due_.begin());
   for (const auto& [id, item] : items_)
     if (item.renews() || item.stage == Item::Stage::ready)
@@ -190,7 +191,7 @@ bool Clerk::something_to_write() const {
     const Item& item = entry.second;
     if (item.stage == Item::Stage::reported) return true;
     if (item.stage == Item::Stage::to_start) return has_room(*item.effect);
-    return item.renews() && now >= item.renew_at;
+    return item.renews() && now >= item.renew_at && ending_ != Ending::stop;
   });
 }
 
@@ -313,6 +314,7 @@ void Clerk::leave_one(std::vector<Entry>& entries) {
   if (next == entries.end()) return alone_.reset();
   auto one = std::move(*next);
   alone_ = one.intent.id;
+  note_due(0ms);  // the others, at once
   entries.clear();
   entries.push_back(std::move(one));
 }
@@ -434,7 +436,7 @@ void Clerk::after_failure(const Booked& booked, std::vector<Entry>& entries) {
   // Nobody can be told apart: each by itself.
   if (entries.size() > 1) {
     alone_ = IntentId{};
-    return;
+    return note_due(0ms);
   }
   if (!entries.empty() && entries.front().settles) return withhold(entries.front(), error);
   store_failed(error);

@@ -46,6 +46,7 @@ Turn Relay::turn() {
   if (writes) write();
   begin_sends();
   auto wake_at = ending_ ? std::min(take_at_, patience_until_) : take_at_;
+  if (ending_ == Ending::stop) wake_at = patience_until_;
   const auto away = store_away_.until(options_.clock->now());
   return {.worked = writes && more_ && items_.size() < items_max && !away,
           .finished = finished(),

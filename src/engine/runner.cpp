@@ -195,7 +195,9 @@ Turn Runner::State::turn(Post& post, bool& lane_finished) {
   const auto add = [&all](const Turn& one) {
     all.worked = all.worked || one.worked;
     all.finished = all.finished && one.finished;
-    if (one.wake_at && (!all.wake_at || *one.wake_at < *all.wake_at)) all.wake_at = one.wake_at;
+    // What has finished waits for nothing.
+    if (one.finished || !one.wake_at) return;
+    if (!all.wake_at || *one.wake_at < *all.wake_at) all.wake_at = one.wake_at;
   };
   if (post.lane) {
     const auto one = post.lane->turn();

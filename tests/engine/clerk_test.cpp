@@ -579,6 +579,25 @@ TEST_F(ClerkStand, ASettleStepThatMayNotWriteKeepsNobodyElseWaiting) {
   EXPECT_EQ(sql("SELECT count(*) FROM semel_intents WHERE settled = 1").rows[0][0], Value(std::int64_t{1}));
 }
 
+TEST_F(ClerkStand, WhereNobodyCanBeToldToBeAtFaultEachHasItsTurn) {
+  auto one_at_a_time = effect(Kind::neither);
+  one_at_a_time.limits.calls_max = 1;
+  know(one_at_a_time);
+  handle_charges();
+  for (const auto* body : {R"({"id":"a","cents":7})", R"({"id":"b","cents":7})", R"({"id":"c","cents":7})"})
+    script_.deliver({body, Sender::message});
+  lane().turn();
+  restart();
+  clerk_faults_.commit_before = {error(Remedy::fix_call, Certainty::not_applied, ErrorCode::constraint_violated)};
+  for (int i = 0; i < 30; ++i) {
+    // The one that has room is the last by its id; the others are put off, again and again.
+    sql("UPDATE semel_intents SET due_at = (id < (SELECT max(id) FROM semel_intents)) WHERE state = 1");
+    clock_.advance(100ms);
+    clerk().turn();
+  }
+  EXPECT_EQ(performer_.begun.size(), 1u) << states();
+}
+
 TEST_F(ClerkStand, ALostCommitReplyOfAnOutcomeSettlesOnce) {
   know(effect(Kind::neither), row_and_answer());
   handle_charges();
@@ -798,6 +817,19 @@ TEST_F(ClerkStand, StoppingGivesBackWhatWasNotCalledAndWaitsForWhatWas) {
   clerk().turn();
   EXPECT_TRUE(clerk().turn().finished);
   EXPECT_EQ(states(), "charge succeeded 1 settled");
+}
+
+TEST_F(ClerkStand, StoppingItSleepsWhileACallIsUnderWay) {
+  know(effect(Kind::neither), row_and_answer());
+  handle_charges();
+  pay_order();
+  turn();
+  clerk().end(Ending::stop);
+  clock_.advance(6s);  // its lease would be renewed now
+  const auto stopping = clerk().turn();
+  EXPECT_FALSE(stopping.worked);
+  EXPECT_FALSE(stopping.finished);
+  EXPECT_GT(stopping.wake_at, clock_.now());
 }
 
 TEST_F(ClerkStand, DrainingEndsOnceEverythingThatItKnowsOfIsDoneOrPatienceIsOut) {

@@ -181,6 +181,18 @@ TEST_F(RelayStand, AQueueInTheStoreNeedsNoRelay) {
   EXPECT_EQ(taken[0].body, "body of a");
 }
 
+TEST_F(RelayStand, StoppingItSleepsWhileASendIsUnderWay) {
+  pay("a1", "a");
+  turn();
+  relay().end(Ending::stop);
+  clock_.advance(2s);  // the outbox would be asked now
+  relay().turn();
+  const auto stopping = relay().turn();
+  EXPECT_FALSE(stopping.worked);
+  EXPECT_FALSE(stopping.finished);
+  EXPECT_GT(stopping.wake_at, clock_.now());
+}
+
 TEST_F(RelayStand, StoppingGivesBackWhatWasNotSent) {
   pay("a1", "a");
   pay("a2", "a");
