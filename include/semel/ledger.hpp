@@ -46,7 +46,8 @@ struct RecordUpdate {
 ///     out; with an outcome (abandoned is one), due and not settled. Oldest due first, and none that another open
 ///     transaction has taken. It changes nothing; until the transaction ends nobody else gets them.
 /// 16. `change` applies a change only where attempt and state are as expected, and says so for each. Of two changes
-///     that expect the same attempt and raise it, one applies.
+///     that expect the same attempt and raise it, one applies. Where one of `change_all` does not apply, it or a later
+///     call, the commit at the latest, is lost_race with the remedy `reread`.
 /// 17. `note` appends to the history whatever state the intent is in: an outcome that comes late is evidence. Of an
 ///     intent that is gone nothing is kept.
 /// 18. `refresh` decides a record's state anew, one refresh at a time for each record: ambiguous where an intent of it
@@ -64,6 +65,8 @@ class Ledger {
   virtual Result<std::vector<Intent>> take(std::span<const std::string> effects, std::size_t count_max) = 0;
   /// `changes` are sorted by id and distinct. One answer a change.
   virtual Result<std::vector<bool>> change(std::span<const IntentChange> changes) = 0;
+  /// For changes that are expected to apply: a server need not be waited for.
+  virtual Result<void> change_all(std::span<const IntentChange> changes);
   /// True where the intent's lease was prolonged: it is still started with this attempt.
   virtual Result<std::vector<bool>> renew(std::span<const std::pair<IntentId, int>> attempts,
                                           std::chrono::milliseconds lease) = 0;

@@ -37,8 +37,8 @@ Booking::Booking(Session& session, std::span<Entry> entries, const Outside& outs
                  Probe& probe)
     : session_(session), entries_(entries), outside_(outside), handlers_(handlers), probe_(probe) {}
 
-Booked Booking::run() {
-  auto written = change();
+Booked Booking::run(bool believed) {
+  auto written = change(believed);
   if (written) written = settle();
   if (written) written = write_wanted();
   if (written) written = refresh();
@@ -64,11 +64,15 @@ Booked Booking::run() {
   return booked;
 }
 
-Result<void> Booking::change() {
+Result<void> Booking::change(bool believed) {
   session_.mark(entries_.size());  // no single settle step's
   std::vector<IntentChange> changes;
   for (const auto& entry : entries_) changes.push_back(change_of(entry));
   if (changes.empty()) return {};
+  if (believed) {
+    for (auto& entry : entries_) entry.applied = true;
+    return session_.ledger().change_all(changes);
+  }
   const auto applied = session_.ledger().change(changes);
   if (!applied) return applied.error();
   for (std::size_t i = 0; i < entries_.size(); ++i) {

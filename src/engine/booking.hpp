@@ -58,11 +58,12 @@ class Booking {
   /// `entries` are sorted by id and distinct. The session is inside a transaction.
   Booking(Session& session, std::span<Entry> entries, const Outside& outside, const Handlers& handlers, Probe& probe);
 
-  /// Runs once, up to the commit or the rollback.
-  Booked run();
+  /// Runs once, up to the commit or the rollback. `believed`: every intent is taken to stand as its entry says, and the
+  /// store is not waited for to say so; where one does not, all fails with lost_race.
+  Booked run(bool believed);
 
  private:
-  Result<void> change();
+  Result<void> change(bool believed);
   Result<void> judge_anew(Entry& entry);
   Result<void> settle();
   Result<void> settle_one(std::size_t number);

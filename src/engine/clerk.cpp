@@ -1,6 +1,7 @@
 #include "engine/clerk.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/reconciler.hpp"
 #include "protocol/next_step.hpp"
@@ -322,7 +323,12 @@ void Clerk::leave_one(std::vector<Entry>& entries) {
 void Clerk::write_entries(std::vector<Entry> entries) {
   if (alone_) leave_one(entries);
   Booking booking(*session_, entries, after_commit_.outside, handlers_, *options_.probe);
-  auto booked = booking.run();
+  const bool believed = !alone_ && !std::exchange(doubts_, false);
+  auto booked = booking.run(believed);
+  if (believed && booked.error && booked.error->code == ErrorCode::lost_race) {
+    doubts_ = true;
+    return note_due(0ms);
+  }
   if (booked.error) return after_failure(booked, entries);
   after_renewal();
   if (store_away_.recovered()) options_.observer->recovered();

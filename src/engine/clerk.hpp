@@ -113,6 +113,8 @@ class Clerk {
 
   /// Set where a transaction failed and nobody can be told apart: the last one that was written by itself.
   std::optional<IntentId> alone_{};
+  /// Set where an intent was not as it was believed to be: the next transaction asks how they stand.
+  bool doubts_ = false;
 
   TimePoint written_at_{};  ///< when the transaction that is open, or was the last, began
   std::vector<std::pair<std::string, std::chrono::milliseconds>> renewed_;  ///< in the open transaction

@@ -335,6 +335,38 @@ void answers_each_change(const StoreUnderTest& store) {
   }
 }
 
+void changes_all_or_fails(const StoreUnderTest& store) {
+  Scene scene(store);
+  std::vector<Intent> intents;
+  for (int ordinal = 1; ordinal <= 3; ++ordinal) intents.push_back(intent_of("a", ordinal));
+  in_one_go(*scene.session(), [&](Session& session) { must(session.ledger().intend(intents), "intend"); });
+  const auto change_all = [&](std::size_t count, int attempt) -> Result<void> {
+    std::vector<IntentChange> wanted;
+    for (std::size_t at = 0; at < count; ++at) {
+      wanted.push_back(change_of(intents[at], {.state = State::started, .attempt = attempt}));
+      wanted.back().event = IntentEvent{.kind = "started"};
+    }
+    std::ranges::sort(wanted, {}, &IntentChange::id);
+    const auto session = scene.session();
+    begin(*session);
+    if (auto changed = session->ledger().change_all(wanted); !changed) return changed;
+    return session->commit();
+  };
+  must(change_all(0, 1), "change_all of nothing");
+  must(change_all(1, 1), "change_all");
+  const auto refused = change_all(3, 2);  // the first one has moved on
+  require(!refused, "change_all kept changes though one did not apply");
+  require(refused.error().code == ErrorCode::lost_race && refused.error().remedy == Remedy::reread,
+          "change_all failed with: " + refused.error().message);
+  for (std::size_t at = 0; at < intents.size(); ++at) {
+    require(found(scene, intents[at]).status.attempt == (at == 0 ? 1 : 0), "change_all kept a part of its changes");
+    require(history(scene, intents[at]).size() == (at == 0 ? 1u : 0u), "change_all kept a part of its history");
+  }
+  intents.erase(intents.begin());
+  must(change_all(2, 1), "change_all");
+  for (const auto& intent : intents) require(found(scene, intent).status.attempt == 1, "change_all left one out");
+}
+
 void one_of_two_changes_applies(const StoreUnderTest& store) {
   Scene scene(store);
   const auto intent = intend(scene);
@@ -812,6 +844,7 @@ constexpr std::array promises{
     Promise{15, "take_passes_over_what_another_has_taken", passes_over_what_another_has},
     Promise{16, "change_applies_to_what_is_expected_only", changes_only_what_is_expected},
     Promise{16, "change_answers_each_change", answers_each_change},
+    Promise{16, "change_all_applies_all_or_fails", changes_all_or_fails},
     Promise{16, "of_two_changes_of_one_attempt_one_applies", one_of_two_changes_applies},
     Promise{16, "change_keeps_what_it_does_not_name", keeps_what_a_change_does_not_name},
     Promise{16, "an_intent_knows_since_when", remembers_since_when},

@@ -67,8 +67,13 @@ constexpr std::string_view change_sql =
     "AND (w.expected_states >> i.state) & 1 = 1 RETURNING i.id), "
     "noted AS (INSERT INTO {}.intent_events (intent, kind, attempt, by, detail, evidence, at) "
     "SELECT e.*, statement_timestamp() FROM {rows 14-19} AS e (intent, kind, attempt, by, "
-    "detail, evidence) JOIN changed ON changed.id = e.intent) "
-    "SELECT id FROM changed";
+    "detail, evidence) JOIN changed ON changed.id = e.intent) ";
+
+constexpr std::string_view those_changed = "SELECT id FROM changed";
+/// The number that is none ends the transaction with the code `moved_on`.
+constexpr std::string_view unless_all_changed =
+    "SELECT CASE WHEN count(*) < cardinality($1) THEN (count(*) || ' intents are as expected')::integer END "
+    "FROM changed";
 
 constexpr std::string_view refresh_sql =
     "UPDATE {}.records AS r SET state = CASE WHEN its.open > 0 THEN its.open WHEN r.state = 2 THEN 2 ELSE 1 END, "
@@ -299,6 +304,7 @@ class ServerLedger final : public Ledger {
   Result<void> intend(std::span<const Intent> intents) override;
   Result<std::vector<Intent>> take(std::span<const std::string> effects, std::size_t count_max) override;
   Result<std::vector<bool>> change(std::span<const IntentChange> changes) override;
+  Result<void> change_all(std::span<const IntentChange> changes) override;
   Result<std::vector<bool>> renew(std::span<const std::pair<IntentId, int>> attempts, milliseconds lease) override;
   Result<void> note(const IntentId& id, const IntentEvent& event) override;
   Result<std::vector<Intent>> intents_of(const RecordId& record) override;
@@ -308,6 +314,7 @@ class ServerLedger final : public Ledger {
                                  std::vector<std::optional<RecordState>>& states) override;
 
  private:
+  Result<void> lock_intents(const std::vector<std::string>& ids);
   Result<void> lock_records(std::span<const RecordDigest> digests);
   Result<std::vector<Intent>> read(std::string_view sql, const Parameters& parameters) {
     const auto result = transaction_.ask(sql, parameters);
@@ -336,18 +343,20 @@ Result<std::vector<Intent>> ServerLedger::take(std::span<const std::string> effe
   return read(statements_.take, parameters);
 }
 
+/// In one order, so that two that change the same ones cannot wait for each other.
+Result<void> ServerLedger::lock_intents(const std::vector<std::string>& ids) {
+  if (ids.size() < 2) return {};
+  Columns columns;
+  columns.uuids(ids, std::identity());
+  return transaction_.send(statements_.lock, ids.size(), std::move(columns).parameters());
+}
+
 Result<std::vector<bool>> ServerLedger::change(std::span<const IntentChange> changes) {
   if (auto ready = transaction_.usable(); !ready) return ready.error();
   if (changes.empty()) return std::vector<bool>();
   const auto ids = stored_ids(changes, [](const IntentChange& c) { return c.id.hex; });
   if (!ids) return transaction_.fail(ids.error());
-  // In one order, so that two that change the same ones cannot wait for each other.
-  if (ids->size() > 1) {
-    Columns columns;
-    columns.uuids(*ids, std::identity());
-    if (auto locked = transaction_.send(statements_.lock, ids->size(), std::move(columns).parameters()); !locked)
-      return locked.error();
-  }
+  if (auto locked = lock_intents(*ids); !locked) return locked.error();
   const auto result = transaction_.ask(statements_.change, changes.size(), change_parameters(changes, *ids));
   if (!result) return result.error();
   std::set<std::string> changed;
@@ -355,6 +364,14 @@ Result<std::vector<bool>> ServerLedger::change(std::span<const IntentChange> cha
   std::vector<bool> applied;
   for (const auto& id : *ids) applied.push_back(changed.contains(id));
   return applied;
+}
+
+Result<void> ServerLedger::change_all(std::span<const IntentChange> changes) {
+  if (auto ready = transaction_.usable(); !ready || changes.empty()) return ready;
+  const auto ids = stored_ids(changes, [](const IntentChange& c) { return c.id.hex; });
+  if (!ids) return transaction_.fail(ids.error());
+  if (auto locked = lock_intents(*ids); !locked) return locked;
+  return transaction_.send(statements_.change_all, changes.size(), change_parameters(changes, *ids));
 }
 
 Result<std::vector<bool>> ServerLedger::renew(std::span<const std::pair<IntentId, int>> attempts, milliseconds lease) {
@@ -443,7 +460,8 @@ LedgerStatements::LedgerStatements(const std::string& schema) {
                        "LIMIT $2 FOR UPDATE SKIP LOCKED",
                    schema);
   lock = ArrayStatement("SELECT id FROM {}.intents WHERE id {any 1} ORDER BY id FOR UPDATE", schema);
-  change = ArrayStatement(change_sql, schema);
+  change = ArrayStatement(std::string(change_sql) + std::string(those_changed), schema);
+  change_all = ArrayStatement(std::string(change_sql) + std::string(unless_all_changed), schema);
   renew = in_schema(
       "WITH locked AS MATERIALIZED (SELECT id FROM {}.intents WHERE id = ANY ($1) ORDER BY id FOR UPDATE) "
       "UPDATE {}.intents AS i SET due_at = statement_timestamp() + $3 * interval '1 ms' "

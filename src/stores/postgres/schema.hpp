@@ -41,10 +41,11 @@ struct ArrayStatement {
 struct LedgerStatements {
   explicit LedgerStatements(const std::string& schema);
 
-  ArrayStatement intend;  ///< arrays, one element an intent
-  std::string take;       ///< $1 bytea[] of effects, $2 at most; columns as read_intent reads them
-  ArrayStatement lock;    ///< $1 uuid[]
-  ArrayStatement change;  ///< arrays, one element a change; then those of `note`. The ids that it applied to
+  ArrayStatement intend;      ///< arrays, one element an intent
+  std::string take;           ///< $1 bytea[] of effects, $2 at most; columns as read_intent reads them
+  ArrayStatement lock;        ///< $1 uuid[]
+  ArrayStatement change;      ///< arrays, one element a change; then those of `note`. The ids that it applied to
+  ArrayStatement change_all;  ///< the same; fails where one did not apply
   std::string renew;      ///< $1 uuid[], $2 int4[] attempts, $3 milliseconds; the ids and attempts that it applied to
   std::string note;       ///< arrays, one element an event
   std::string of_record;  ///< $1 record

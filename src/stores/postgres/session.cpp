@@ -125,6 +125,9 @@ Error LaneSession::meaning_of(const Breakdown& breakdown) const {
       std::ranges::find(tables, complaint.table) != tables.end())
     return {Remedy::reread, Certainty::not_applied, ErrorCode::lost_race,
             "another transaction put the same id into " + complaint.table};
+  // Only LedgerStatements::change_all reads a number from text.
+  if (complaint.sqlstate == "22P02")
+    return {Remedy::reread, Certainty::not_applied, ErrorCode::lost_race, "an intent has moved on"};
   return translate_own(complaint);
 }
 
