@@ -72,7 +72,7 @@ constexpr std::string_view change_sql =
 constexpr std::string_view those_changed = "SELECT id FROM changed";
 /// The number that is none ends the transaction with the code `moved_on`.
 constexpr std::string_view unless_all_changed =
-    "SELECT CASE WHEN count(*) < cardinality($1) THEN (count(*) || ' intents are as expected')::integer END "
+    "SELECT CASE WHEN count(*) < {count 1} THEN (count(*) || ' intents are as expected')::integer END "
     "FROM changed";
 
 constexpr std::string_view refresh_sql =

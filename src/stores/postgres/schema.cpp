@@ -226,11 +226,11 @@ std::string replaced(std::string text, std::string_view name, Form form) {
   return text;
 }
 
-std::string listed(int first, int last, std::string_view before, std::string_view after) {
+std::string listed(int first, int last) {
   std::string list;
   for (int number = first; number <= last; ++number) {
     list += list.empty() ? "" : ", ";
-    list.append(before).append("$").append(std::to_string(number)).append(after);
+    list.append("$").append(std::to_string(number));
   }
   return list;
 }
@@ -240,12 +240,12 @@ std::string listed(int first, int last, std::string_view before, std::string_vie
 ArrayStatement::ArrayStatement(std::string_view text, const std::string& schema, Many plan_of_many)
     : many(plan_of_many) {
   const auto sql = in_schema(text, schema);
-  of_one = replaced(sql, "any", [](int number, int) { return "= " + listed(number, number, "(", ")[1]"); });
-  of_one = replaced(of_one, "rows",
-                    [](int first, int last) { return "(VALUES (" + listed(first, last, "(", ")[1]") + "))"; });
-  of_many = replaced(sql, "any", [](int number, int) { return "= ANY (" + listed(number, number, "", "") + ")"; });
-  of_many =
-      replaced(of_many, "rows", [](int first, int last) { return "unnest(" + listed(first, last, "", "") + ")"; });
+  of_one = replaced(sql, "any", [](int number, int) { return "= " + listed(number, number); });
+  of_one = replaced(of_one, "rows", [](int first, int last) { return "(VALUES (" + listed(first, last) + "))"; });
+  of_one = replaced(of_one, "count", [](int, int) { return std::string("1"); });
+  of_many = replaced(sql, "any", [](int number, int) { return "= ANY (" + listed(number, number) + ")"; });
+  of_many = replaced(of_many, "rows", [](int first, int last) { return "unnest(" + listed(first, last) + ")"; });
+  of_many = replaced(of_many, "count", [](int number, int) { return "cardinality(" + listed(number, number) + ")"; });
 }
 
 std::string advisory_lock_number(std::string_view purpose, std::string_view schema) {

@@ -21,7 +21,7 @@ std::string in_schema(std::string_view text, const std::string& schema);
 std::string advisory_lock_number(std::string_view purpose, std::string_view schema);
 
 /// A statement on arrays, one element a row, in two forms. In its text `{rows 1-3}` stands for the rows of the arrays
-/// $1 to $3, and `{any 1}` for a comparison with the elements of $1.
+/// $1 to $3, `{any 1}` for a comparison with the elements of $1, and `{count 1}` for their number.
 ///
 /// A plan for many rows that is kept from when a table was empty reads all of it, until somebody analyses it. The form
 /// for one row compares with one value: that is an index scan from the start, and may be kept.
@@ -32,7 +32,7 @@ struct ArrayStatement {
   ArrayStatement() = default;
   ArrayStatement(std::string_view text, const std::string& schema, Many plan_of_many = Many::planned_anew);
 
-  std::string of_one;   ///< reads the first element of each array
+  std::string of_one;   ///< of Parameters::first_elements
   std::string of_many;  ///< of any number
   Many many = Many::planned_anew;
 };

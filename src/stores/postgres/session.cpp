@@ -182,7 +182,7 @@ Result<void> LaneSession::send(const ArrayStatement& statement, std::size_t rows
 
 Result<void> LaneSession::send_rows(const ArrayStatement& statement, std::size_t rows, const Parameters& parameters,
                                     bool keeps) {
-  if (rows == 1) return send_own(statement.of_one, parameters, true, keeps);
+  if (rows == 1) return send_own(statement.of_one, parameters.first_elements(), true, keeps);
   return send_own(statement.of_many, parameters, statement.many == ArrayStatement::Many::kept, keeps);
 }
 

@@ -58,6 +58,14 @@ Number parsed(std::string_view text) {
   return number;
 }
 
+std::uint32_t from_big_endian(std::string_view bytes) {
+  std::uint32_t value = 0;
+  for (const char c : bytes) value = value << 8 | static_cast<unsigned char>(c);
+  return value;
+}
+
+constexpr auto absent = static_cast<std::uint32_t>(-1);  ///< the size of a null element
+
 Value bytes_value(const char* text) {
   std::size_t size = 0;
   const std::unique_ptr<unsigned char, decltype(&PQfreemem)> bytes(
@@ -110,6 +118,20 @@ void Parameters::add_binary(Type type, std::string bytes) {
   formats_.push_back(1);
   bytes_.push_back(std::move(bytes));
   null_.push_back(false);
+}
+
+Parameters Parameters::first_elements() const {
+  constexpr std::size_t type_at = 8, size_at = 20, element_at = 24;
+  Parameters elements;
+  for (const auto& array : bytes_) {
+    const std::string_view bytes(array);
+    const auto type = from_big_endian(bytes.substr(type_at, 4));
+    const auto size = bytes.size() < element_at ? absent : from_big_endian(bytes.substr(size_at, 4));
+    const bool null = size == absent;
+    elements.add_binary(static_cast<Type>(type), null ? "" : std::string(bytes.substr(element_at, size)));
+    elements.null_.back() = null;
+  }
+  return elements;
 }
 
 std::size_t Parameters::size() const {

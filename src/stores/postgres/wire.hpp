@@ -47,6 +47,10 @@ class Parameters {
   void add_text(std::string text);
   void add_binary(Type type, std::string bytes);
 
+  /// All are arrays, as ArrayWriter writes them: the first element of each, and null for one without any. A server
+  /// reads values in half the time of arrays of one.
+  Parameters first_elements() const;
+
   std::size_t count() const { return types_.size(); }
   std::size_t size() const;
   const std::vector<Oid>& types() const { return types_; }

@@ -52,5 +52,29 @@ TEST(PostgresWire, WritesBinaryArrays) {
   EXPECT_EQ(parameters.types()[0], 1001u);
 }
 
+TEST(PostgresWire, TakesTheFirstElementOutOfEachArray) {
+  Parameters arrays;
+  ArrayWriter texts(Type::bytes, Type::bytes_array);
+  texts.add("a\0b"s);
+  texts.add("c");
+  std::move(texts).add_to(arrays);
+  ArrayWriter nulls(Type::int4, Type::int4_array);
+  nulls.add_null();
+  std::move(nulls).add_to(arrays);
+  ArrayWriter(Type::uuid, Type::uuid_array).add_to(arrays);
+  ArrayWriter blanks(Type::bytes, Type::bytes_array);
+  blanks.add("");
+  std::move(blanks).add_to(arrays);
+  const auto elements = arrays.first_elements();
+  ASSERT_EQ(elements.count(), 4u);
+  EXPECT_EQ(elements.types(), (std::vector<Oid>{17, 23, 2950, 17}));
+  EXPECT_EQ(elements.formats(), (std::vector<int>{1, 1, 1, 1}));
+  EXPECT_EQ(std::string(elements.values()[0], static_cast<std::size_t>(elements.lengths()[0])), "a\0b"s);
+  EXPECT_EQ(elements.values()[1], nullptr);
+  EXPECT_EQ(elements.values()[2], nullptr);
+  EXPECT_STREQ(elements.values()[3], "");
+  EXPECT_EQ(elements.lengths()[3], 0);
+}
+
 }  // namespace
 }  // namespace semel::postgres
