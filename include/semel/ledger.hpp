@@ -65,7 +65,8 @@ class Ledger {
   virtual Result<std::vector<Intent>> take(std::span<const std::string> effects, std::size_t count_max) = 0;
   /// `changes` are sorted by id and distinct. One answer a change.
   virtual Result<std::vector<bool>> change(std::span<const IntentChange> changes) = 0;
-  /// For changes that are expected to apply: a server need not be waited for.
+  /// For changes that are expected to apply, of intents that this transaction has not written before: a server need not
+  /// be waited for.
   virtual Result<void> change_all(std::span<const IntentChange> changes);
   /// True where the intent's lease was prolonged: it is still started with this attempt.
   virtual Result<std::vector<bool>> renew(std::span<const std::pair<IntentId, int>> attempts,
