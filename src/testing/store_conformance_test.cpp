@@ -667,7 +667,21 @@ struct ForgetsEvents {
 
 TEST(StoreConformance, CatchesAChangeWithoutHistory) {
   EXPECT_THAT(broken_after_commit<WithLedger<ExpectsLess<ForgetsEvents>>>(),
-              UnorderedElementsAreArray({"change_answers_each_change"}));
+              UnorderedElementsAreArray({"change_answers_each_change", "change_all_applies_all_or_fails"}));
+}
+
+/// Where one change does not apply, the others are kept and nobody is told.
+struct KeepsAPart : FaultyLedger {
+  using FaultyLedger::FaultyLedger;
+  Result<void> change_all(std::span<const IntentChange> changes) override {
+    const auto applied = real_.change(changes);
+    return applied ? Result<void>() : Result<void>(applied.error());
+  }
+};
+
+TEST(StoreConformance, CatchesAChangeOfAllThatKeepsAPart) {
+  EXPECT_THAT(broken_after_commit<WithLedger<KeepsAPart>>(),
+              UnorderedElementsAreArray({"change_all_applies_all_or_fails"}));
 }
 
 /// A worker renews by name, whatever its attempt.
