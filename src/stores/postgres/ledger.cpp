@@ -70,7 +70,7 @@ constexpr std::string_view change_sql =
     "detail, evidence) JOIN changed ON changed.id = e.intent) ";
 
 constexpr std::string_view those_changed = "SELECT id FROM changed";
-/// The number that is none ends the transaction with the code `moved_on`.
+/// The number that is none ends the transaction: invalid_text_representation, which LaneSession reads as lost_race.
 constexpr std::string_view unless_all_changed =
     "SELECT CASE WHEN count(*) < {count 1} THEN (count(*) || ' intents are as expected')::integer END "
     "FROM changed";

@@ -58,13 +58,14 @@ Number parsed(std::string_view text) {
   return number;
 }
 
-std::uint32_t from_big_endian(std::string_view bytes) {
-  std::uint32_t value = 0;
+/// `sign`: what stands before the first byte.
+std::uint64_t from_big_endian(std::string_view bytes, std::uint64_t sign = 0) {
+  std::uint64_t value = sign;
   for (const char c : bytes) value = value << 8 | static_cast<unsigned char>(c);
   return value;
 }
 
-constexpr auto absent = static_cast<std::uint32_t>(-1);  ///< the size of a null element
+constexpr auto absent = std::numeric_limits<std::uint32_t>::max();  ///< the size of a null element
 
 Value bytes_value(const char* text) {
   std::size_t size = 0;
@@ -126,7 +127,7 @@ Parameters Parameters::first_elements() const {
   for (const auto& array : bytes_) {
     const std::string_view bytes(array);
     const auto type = from_big_endian(bytes.substr(type_at, 4));
-    const auto size = bytes.size() < element_at ? absent : from_big_endian(bytes.substr(size_at, 4));
+    const std::uint64_t size = bytes.size() < element_at ? absent : from_big_endian(bytes.substr(size_at, 4));
     const bool null = size == absent;
     elements.add_binary(static_cast<Type>(type), null ? "" : std::string(bytes.substr(element_at, size)));
     elements.null_.back() = null;
@@ -218,9 +219,8 @@ std::string BinaryRow::bytes(int column) const {
 std::int64_t BinaryRow::integer(int column) const {
   const auto stored = bytes(column);
   // The sign is in the first byte.
-  std::uint64_t value = !stored.empty() && (stored[0] & 0x80) ? std::numeric_limits<std::uint64_t>::max() : 0;
-  for (const char c : stored) value = value << 8 | static_cast<unsigned char>(c);
-  return static_cast<std::int64_t>(value);
+  const bool negative = !stored.empty() && (stored[0] & 0x80);
+  return static_cast<std::int64_t>(from_big_endian(stored, negative ? std::numeric_limits<std::uint64_t>::max() : 0));
 }
 
 std::chrono::system_clock::time_point BinaryRow::time(int column) const {
