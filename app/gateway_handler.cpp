@@ -46,6 +46,9 @@ Answer as_answer(net::Response response) {
   return {.status = response.status, .headers = std::move(response.headers), .body = std::move(response.body)};
 }
 
+/// It has not done it, and says that another time it might.
+bool is_busy(int status) { return status == 408 || status == 425 || status == 429 || status == 503; }
+
 /// Half a body must not pass for a whole one, and the status alone not for an answer without a body.
 Answer as_too_long(int status) {
   return as_answer(net::problem_response(
@@ -71,8 +74,8 @@ EffectOptions effect_of(const GatewayConfig& gateway, const ProviderConfig* prov
   effect.provider = effect.name;
   effect.timeout = gateway.gateway.upstream.timeout;
   // While the client still waits, so that it is told that the service is away, and may come again with its key.
-  effect.give_up_after =
-      std::max(std::chrono::seconds(1), std::chrono::duration_cast<std::chrono::seconds>(gateway.waiting.deadline / 2));
+  effect.give_up_after = std::max(std::chrono::seconds(1),
+                                  std::chrono::duration_cast<std::chrono::seconds>(gateway.waiting.deadline * 3 / 4));
   effect.limits.calls_max = calls_max;
   effect.limits.breaker_failures = 0;  // the service's own clients see whether it is there
   effect.delay_first = std::chrono::milliseconds(100);
@@ -130,8 +133,9 @@ Answer answer_of_service(const Settled& settled, SettleWork<SqlSession>& work) {
   if (state == IntentState::succeeded && status == 0) return as_an_operator_says(outcome);
   if (state == IntentState::failed && outcome.answer.status == 504 && outcome.answer.body.empty()) {
     work.forget();
-    return as_answer(net::problem_response(net::Problem::upstream_unreachable, {.detail = outcome.detail}));
+    return as_answer(net::problem_response(net::Problem::not_done, {.detail = outcome.detail}));
   }
+  if (state == IntentState::failed && is_busy(status)) work.forget();
   // Turned away at the door: with the right credentials the same request may come again.
   if (state == IntentState::failed && (status == 401 || status == 403 || status == 404 || status == 407)) work.forget();
   if (lacks_body(outcome)) return as_too_long(status);

@@ -138,7 +138,7 @@ struct EffectOptions {
   ProviderLimits limits{};
   std::chrono::milliseconds timeout{30'000};  ///< of one attempt
   std::chrono::milliseconds lease{15'000};    ///< renewed at a third; an attempt is dead when it ran out
-  /// How long a call that certainly did not happen is tried again; then it has failed.
+  /// How long a call that certainly did not happen is tried again; then it failed, with the last answer or 504.
   std::chrono::seconds give_up_after = std::chrono::hours(24);
   std::chrono::milliseconds delay_first{500};  ///< between attempts; doubled each time, with full jitter
   std::chrono::milliseconds delay_max{300'000};

@@ -100,15 +100,16 @@ Result<void> Booking::judge_anew(Entry& entry) {
     return session_.ledger().note(now.id, *entry.event);
   }
   const bool applies = reported.effect == protocol::Reported::Effect::applied;
-  entry.event->kind = applies ? entry.event->kind : "contradicts";
+  // Whether it is to be given up was judged by what it was.
+  entry.event->kind = applies ? call_verdict_name(entry.report->verdict) : "contradicts";
   entry.intent = now;
   entry.to = reported.to;
   entry.lease.reset();
   entry.settles = applies && !is_open(entry.to.state);
   if (entry.settles) entry.to.settled = true;
-  if (!applies) {
+  if (!applies || is_open(entry.to.state)) {
     entry.outcome.reset();
-  } else if (!is_open(entry.to.state) && !entry.outcome) {
+  } else if (!entry.outcome) {
     entry.outcome = entry.event->evidence;
   }
   auto again = change_of(entry);

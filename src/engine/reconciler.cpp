@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/throttle.hpp"
 #include "values/body_not_kept.hpp"
 
 namespace semel::engine {
@@ -9,6 +10,8 @@ namespace semel::engine {
 namespace {
 
 using protocol::Need;
+
+constexpr std::string_view tried_enough = "tried for long enough; it did not happen";
 
 Entry entry_of(const Intent& intent, const Effect& effect) {
   return {.intent = intent,
@@ -65,12 +68,34 @@ Entry ask_an_operator(Entry entry, const std::string& process) {
   return entry;
 }
 
-Entry give_up(Entry entry, const std::string& process) {
+CallOutcome without_an_answer() { return {.answer = {.status = 504}, .detail = std::string(tried_enough)}; }
+
+/// The provider's own answer, where there is one: it says why.
+CallOutcome last_outcome(const CallReport& report) {
+  if (is_unanswered(report)) return without_an_answer();
+  auto outcome = report.outcome;
+  outcome.detail = std::string(tried_enough).append(outcome.detail.empty() ? "" : ": ").append(outcome.detail);
+  return outcome;
+}
+
+Entry give_up(Entry entry, CallOutcome outcome, const std::string& process) {
   finish(entry, IntentState::failed);
-  entry.outcome = CallOutcome{.answer = {.status = 504}, .detail = "tried for long enough; it did not happen"};
-  entry.intent.outcome = entry.outcome;
-  entry.event = event_of("given_up", entry.to.attempt, process, entry.outcome->detail);
+  entry.failures = 0;
+  entry.due_in = {};
+  entry.event = event_of("given_up", entry.to.attempt, process, outcome.detail);
+  entry.outcome = kept_outcome(outcome);
+  // What the settle step is told.
+  if (entry.report) {
+    entry.report->outcome = std::move(outcome);
+  } else {
+    entry.intent.outcome = entry.outcome;
+  }
   return entry;
+}
+
+/// It certainly did not happen, and when it is due again it has been tried for long enough.
+bool is_hopeless(const Entry& entry, const protocol::Ages& ages) {
+  return !entry.to.doubtful && !entry.looked_up && ages.intended + entry.due_in >= entry.effect->options.give_up_after;
 }
 
 Entry settle(Entry entry, const std::string& process) {
@@ -98,7 +123,7 @@ std::optional<Entry> plan_for(const Intent& intent, const Effect& effect, bool r
     case Need::settle:
       return settle(std::move(entry), process);
     case Need::give_up:
-      return give_up(std::move(entry), process);
+      return give_up(std::move(entry), without_an_answer(), process);
     case Need::ask_an_operator:
       return ask_an_operator(std::move(entry), process);
   }
@@ -124,6 +149,7 @@ Entry entry_for_report(const Intent& intent, const Effect& effect, const CallRep
     entry.due_in = std::max(backoff, report.retry_after.value_or(std::chrono::milliseconds(0)));
     // The question has an answer, and nothing stands against a new attempt.
     if (looked_up && !entry.to.doubtful) entry.due_in = std::chrono::milliseconds(0), entry.failures = 0;
+    if (is_hopeless(entry, ages)) return give_up(std::move(entry), last_outcome(report), process);
   }
   entry.event =
       event_of(std::string(call_verdict_name(report.verdict)), intent.status.attempt, process, report.outcome.detail);

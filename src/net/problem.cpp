@@ -46,6 +46,8 @@ constexpr std::array table{
     ProblemKind{Problem::upstream_timeout, 504, "upstream-timeout", "The service behind did not answer in time"},
     ProblemKind{Problem::upstream_failed, 502, "upstream-failed",
                 "The service behind gave no whole answer; what it did with the request is not known"},
+    ProblemKind{Problem::not_done, 502, "not-done",
+                "The service behind was tried for long enough and has not done it; the key may be used again"},
     ProblemKind{Problem::failed, 500, "failed", "Not done"},
 };
 

@@ -40,6 +40,7 @@ enum class Problem {
   upstream_unreachable,
   upstream_timeout,
   upstream_failed,
+  not_done,
   failed,
 };
 

@@ -314,6 +314,41 @@ TEST_F(ClerkStand, WhatWasCertainlyNotDoneIsTriedAgainAfterAPause) {
   EXPECT_EQ(states(), "charge succeeded 2 settled");
 }
 
+/// Whoever waits gets what the provider said, while there is still somebody who waits.
+TEST_F(ClerkStand, APauseBeyondTheTimeToTryIsNotWaitedForAndTheLastAnswerIsSettled) {
+  auto hasty = effect(Kind::neither);
+  hasty.give_up_after = 30s;
+  know(hasty, [](const Settled& call, SettleWork<SqlSession>&) { return std::optional(call.outcome().answer); });
+  handle_charges();
+  pay_order(Sender::caller);
+  turn();
+  const CallOutcome busy{.answer = {.status = 503, .body = "busy"}, .detail = "asked to come later"};
+  performer_.report(0, {.verdict = CallVerdict::not_done, .outcome = busy, .retry_after = 10s});
+  turn();
+  EXPECT_EQ(states(), "charge pending 1");
+  everything_is_due();
+  after(10s);
+  performer_.report(1, {.verdict = CallVerdict::not_done, .outcome = busy, .retry_after = 30s});
+  turn();
+  EXPECT_EQ(states(), "charge failed 2 settled");
+  EXPECT_EQ(script_.verdicts[0], "done 503 busy");
+  EXPECT_EQ(history(), "started 1, not_done 1, started 2, given_up 2");
+  EXPECT_EQ(intents().at(0).outcome->detail, "tried for long enough; it did not happen: asked to come later");
+}
+
+TEST_F(ClerkStand, WithoutAnyAnswerWhatIsGivenUpIsA504) {
+  auto hasty = effect(Kind::neither);
+  hasty.give_up_after = 30s;
+  know(hasty, [](const Settled& call, SettleWork<SqlSession>&) { return std::optional(call.outcome().answer); });
+  handle_charges();
+  pay_order(Sender::caller);
+  turn();
+  performer_.report(0, {.verdict = CallVerdict::not_done, .outcome = {}, .retry_after = 30s});
+  turn();
+  EXPECT_EQ(states(), "charge failed 1 settled");
+  EXPECT_EQ(script_.verdicts[0], "done 504");
+}
+
 TEST_F(ClerkStand, LeasesAreRenewedAtAThirdWhileACallIsUnderWay) {
   auto options = effect(Kind::neither);
   options.lease = 9s;

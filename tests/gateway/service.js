@@ -6,10 +6,11 @@
 //   POST /remembering   the same, once for each Idempotency-Key
 //   POST /zipped        counts, and answers with Content-Encoding
 //   POST /status/NNN    counts, and answers with that status
+//   POST /busy/NNN?retry_after=S   does nothing and answers with that status, until it is told to be idle
 //   GET /seen           the headers of the request itself
 //   GET /large?mebibytes=50, PUT /large   streams; PUT answers with the size and digest of what came
 //
-//   /control/…          for the test: executions?at_least=N, asked, fault/crash|hold|none, release
+//   /control/…          for the test: executions?at_least=N, asked, fault/crash|hold|idle|none, release
 "use strict";
 
 const crypto = require("crypto");
@@ -24,6 +25,7 @@ const asked = []; // every POST, of which some may have been answered from memor
 const remembered = new Map();
 let fault = "none"; // of the next execution
 let held = [];
+let idle = false;
 let watchers = [];
 
 function changed() {
@@ -81,6 +83,13 @@ app.post("/status/:status", whole, (request, response) => {
   execute(request, () => response.status(Number(request.params.status)).send(`number ${executions.length}`));
 });
 
+app.post("/busy/:status", whole, (request, response) => {
+  if (idle) return pay(request, response);
+  const after = request.query.retry_after;
+  if (after) response.set("Retry-After", after);
+  response.status(Number(request.params.status)).send("busy");
+});
+
 app.get("/seen", (request, response) => response.json(request.headers));
 
 app.get("/large", async (request, response) => {
@@ -109,7 +118,8 @@ app.get("/control/executions", (request, response) => {
 app.get("/control/asked", (request, response) => response.json(asked));
 
 app.post("/control/fault/:what", (request, response) => {
-  fault = request.params.what;
+  if (request.params.what === "idle") idle = true;
+  else fault = request.params.what;
   response.json({});
 });
 

@@ -73,7 +73,8 @@ class Service:
         return self._control("GET", "asked")
 
     def fault(self, what):
-        """Of the next execution: `crash` ends the connection after it, `hold` keeps its answer back."""
+        """Of the next execution: `crash` ends the connection after it, `hold` keeps its answer back; from `idle` on
+        it does what it was too busy for."""
         self._control("POST", "fault/" + what)
 
     def release(self):

@@ -17,7 +17,8 @@ from harness import (Asked, Case, PostgresDatabase, PostgresServer, SqliteDataba
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "gateway"))
 from services import Answered, Cutter, Nginx, Service, curl, retrying  # noqa: E402
 
-# `plain` knows nothing of the service, `remembering` that it takes keys, and `web` has nginx between.
+# `plain` knows nothing of the service, `remembering` that it takes keys, and `web` has nginx between. The hasty ones do
+# not try for long, and `away` has nobody behind it.
 CONFIG = """
 store: {{ uri: "{store}", lock_timeout: 10s }}
 admin: none
@@ -41,7 +42,21 @@ sources:
   web:
     gateway: {{ listen: "127.0.0.1:{web}", upstream: "{nginx}", waiting: {{ deadline: 5m }} }}
     routes: [ {{ match: POST /payments, key: optional, principal: none }} ]
+  hasty:
+    gateway: {{ listen: "127.0.0.1:{hasty}", upstream: "{service}", waiting: {{ deadline: 4s }} }}
+    routes: [ {{ match: POST /busy/*, principal: none }} ]
+  hasty-remembering:
+    gateway:
+      listen: "127.0.0.1:{hasty_remembering}"
+      upstream: "{service}"
+      provider: remembering
+      waiting: {{ deadline: 4s }}
+    routes: [ {{ match: POST /busy/*, principal: none }} ]
+  away:
+    gateway: {{ listen: "127.0.0.1:{away}", upstream: "http://127.0.0.1:{nobody}", waiting: {{ deadline: 4s }} }}
+    routes: [ {{ match: POST /payments, principal: none }} ]
 """
+GATEWAYS = ["plain", "remembering", "web", "hasty", "hasty_remembering", "away"]
 
 PARALLEL = 50
 COUNTED = 20
@@ -55,7 +70,7 @@ class Behind(Case):
     """Each start has a service of its own, and nginx before it; both are gone afterwards."""
 
     def configured(self, database, **changes):
-        self.ports = {name: free_port() for name in ("plain", "remembering", "web")}
+        self.ports = {name: free_port() for name in [*GATEWAYS, "nobody"]}
         ports = {**self.ports, **changes}
         return self.write(f"{self.ports['plain']}.yaml",
                           CONFIG.format(store=database.uri, service=self.service.url, nginx=self.nginx.url, **ports))
@@ -301,6 +316,47 @@ class Retries(Behind):
         self.assert_replay(first, self.send(longest))
         self.assertEqual(self.send(longest + "k").status, 400)
         self.assertEqual(len(self.executions()), 1)
+        self.ended(program)
+
+
+class NotDone(Behind):
+    """What the service has certainly not done is tried again while the client waits, and then it is told so."""
+
+    BUSY = [("hasty", 429, 60), ("hasty", 503, 60), ("hasty", 429, None), ("hasty_remembering", 503, 60),
+            ("hasty_remembering", 429, 1)]
+
+    @on_every_store
+    def test_a_busy_services_own_answer_comes_through_and_its_key_may_come_again(self, database):
+        program = self.start(database)
+        def ask(number):
+            gateway, status, after = self.BUSY[number]
+            path = f"/busy/{status}" + (f"?retry_after={after}" if after else "")
+            return self.send(f"b{number}", gateway=gateway, path=path)
+
+        first = all_at_once([lambda number=number: ask(number) for number in range(len(self.BUSY))])
+        for (gateway, status, after), answer in zip(self.BUSY, first):
+            with self.subTest(gateway=gateway, status=status, after=after):
+                self.assertEqual((answer.status, answer.body, answer.replayed()), (status, b"busy", False))
+                self.assertEqual(answer.header("Retry-After"), str(after) if after else None)
+        self.assertEqual(self.executions(), [])
+        asked = [one["key"] for one in self.service.asked()]
+        self.assertEqual([asked.count(f"b{number}") for number in (0, 1, 3)], [1, 1, 1], "told to wait for longer")
+        self.assertGreater(asked.count("b2"), 1)
+        self.assertGreater(asked.count("b4"), 1)
+        self.service.fault("idle")
+        for number, again in enumerate(all_at_once([lambda n=n: ask(n) for n in range(len(self.BUSY))])):
+            self.assertEqual((again.status, again.replayed()), (201, False))
+            self.assert_replay(again, ask(number))
+            self.assertEqual(len(self.executions(f"b{number}")), 1)
+        self.ended(program)
+
+    @on_every_store
+    def test_a_service_that_cannot_be_reached_has_not_done_it(self, database):
+        program = self.start(database)
+        for _ in range(2):
+            answer = self.send("a", gateway="away")
+            self.assertEqual((answer.status, answer.problem(), answer.replayed()), (502, "not-done", False))
+        self.assertEqual(self.waiting(), (0, []))
         self.ended(program)
 
 
