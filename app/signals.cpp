@@ -12,6 +12,9 @@ namespace {
 constexpr int over = SIGUSR1;  ///< the run has ended by itself
 constexpr int none = 0;        ///< the time has passed
 
+/// Who ends a whole group of processes, as timeout(1) and shells do, tells each of them twice within this time.
+constexpr std::chrono::milliseconds together(100);
+
 void end_at_once(std::string_view why) {
   // No destructors: they might wait for what hangs.
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, why.data(), why.size());
@@ -36,9 +39,13 @@ Signals::Signals() {
 
 void Signals::watch(std::function<void()> stop, std::chrono::milliseconds deadline) {
   thread_ = std::thread([this, stop = std::move(stop), deadline] {
-    if (next(std::nullopt) == over) return;
+    using Clock = std::chrono::steady_clock;
+    int signal = next(std::nullopt);
+    // What is said only after this is meant as a second one.
+    for (const auto until = Clock::now() + together; signal != over && signal != none;) signal = next(until);
+    if (signal == over) return;
     stop();
-    const int signal = next(std::chrono::steady_clock::now() + deadline);
+    signal = next(Clock::now() + deadline);
     if (signal == over) return;
     end_at_once(signal > 0 ? "semel: second signal, ending at once\n" : "semel: the shutdown deadline has passed\n");
   });

@@ -16,8 +16,8 @@ namespace semel::app {
 class Signals {
  public:
   Signals();
-  /// Calls `stop` at the first signal, on a thread of its own. After a second one, or `deadline` later, the process is
-  /// gone: that is a crash, and a crash is safe.
+  /// Calls `stop` at the first signal, on a thread of its own; those that come together with it are the same one. After
+  /// a second one, or `deadline` later, the process is gone: that is a crash, and a crash is safe.
   void watch(std::function<void()> stop, std::chrono::milliseconds deadline);
   ~Signals();
 

@@ -7,6 +7,7 @@
 
 #include "base/encoding.hpp"
 #include "commands/commands.hpp"
+#include "commands/given.hpp"
 #include "commands/with_config.hpp"
 #include "config/nearest_name.hpp"
 #include "configured_handler.hpp"
@@ -67,7 +68,11 @@ Result<DeadLetterQuery> query_of(const LetterOptions& options) {
   if (!options.handler.empty()) query.handler = options.handler;
   query.waiting_only = !options.resolved_too;
   query.count_max = options.count_max;
-  query.before_id = options.before;
+  if (!options.before.empty()) {
+    auto before = whole_id("dead letter", options.before);
+    if (!before) return before.error();
+    query.before_id = *std::move(before);
+  }
   for (const auto reason : all_reasons) {
     if (reason_name(reason) == options.reason) query.reason = reason;
   }
@@ -78,26 +83,24 @@ Result<DeadLetterQuery> query_of(const LetterOptions& options) {
                   "there is no reason \"" + options.reason + "\"" + suggestion(options.reason, names));
 }
 
-/// A handler that is configured no more may have letters; one that has neither is a slip.
 Result<void> check_handler(const LetterOptions& options, const Config& config, Store& store) {
   std::vector<std::string> names;
   for (const auto& handler : config.handlers) names.push_back(handler.options.name);
   for (const auto& gateway : config.gateways) names.push_back(gateway.name);
-  if (options.handler.empty() || std::find(names.begin(), names.end(), options.handler) != names.end()) return {};
-  DeadLetterQuery query;
-  query.handler = options.handler;
-  query.waiting_only = false;
-  query.count_max = 1;
-  const auto letters = store.dead_letters(query);
-  if (!letters) return letters.error();
-  if (!letters->empty()) return {};
-  return fix_call(ErrorCode::config_unknown_name,
-                  "there is no handler \"" + printable(options.handler) + "\"" + suggestion(options.handler, names));
+  return check_name("handler", options.handler, names, [&]() -> Result<bool> {
+    DeadLetterQuery query;
+    query.handler = options.handler;
+    query.waiting_only = false;
+    query.count_max = 1;
+    const auto letters = store.dead_letters(query);
+    if (!letters) return letters.error();
+    return !letters->empty();
+  });
 }
 
 int list(const LetterOptions& options, const Config& config, Store& store) {
   const auto query = query_of(options);
-  if (!query) return report(query.error()), usage;
+  if (!query) return report(query.error());
   const auto letters = store.dead_letters(*query);
   if (!letters) return report(letters.error(), config.redactor);
   if (options.json) {
@@ -120,11 +123,29 @@ int list(const LetterOptions& options, const Config& config, Store& store) {
   return done;
 }
 
+Result<DeadLetter> find(const std::string& written, Store& store) {
+  const auto id = find_id("dead letter", written, [&](const std::string& before) -> Result<std::vector<std::string>> {
+    DeadLetterQuery query;
+    query.waiting_only = false;
+    query.before_id = before;
+    query.count_max = 1'000;
+    const auto page = store.dead_letters(query);
+    if (!page) return page.error();
+    std::vector<std::string> ids;
+    for (const auto& letter : *page) ids.push_back(letter.id);
+    return ids;
+  });
+  if (!id) return id.error();
+  auto letter = store.dead_letter(*id);
+  if (!letter) return letter.error();
+  if (!*letter) return not_found("dead letter", written);
+  return **std::move(letter);
+}
+
 int show(const LetterOptions& options, const Config& config, Store& store) {
-  const auto letter = store.dead_letter(options.ids.front());
-  if (!letter) return report(letter.error(), config.redactor);
-  if (!*letter) return note("there is no dead letter " + printable(options.ids.front())), failure;
-  const auto& found = **letter;
+  const auto letter = find(options.ids.front(), store);
+  if (!letter) return report(letter.error(), config.redactor), failure;
+  const auto& found = *letter;
   if (options.json) return print_json(letter_json(found, true)), done;
   std::vector<std::vector<std::string>> rows = {{"id", found.id},
                                                 {"state", state_text(found)},
@@ -149,12 +170,17 @@ int show(const LetterOptions& options, const Config& config, Store& store) {
 
 /// The letters that were named, or all that wait and match.
 Result<std::vector<std::string>> chosen_ids(const LetterOptions& options, Store& store) {
-  if (!options.all) return options.ids;
+  std::vector<std::string> ids;
+  for (const auto& written : options.ids) {
+    const auto letter = find(written, store);
+    if (!letter) return letter.error();
+    ids.push_back(letter->id);
+  }
+  if (!options.all) return ids;
   auto query = query_of(options);
   if (!query) return query.error();
   query->waiting_only = true;
   query->count_max = 1'000;
-  std::vector<std::string> ids;
   for (;;) {
     const auto page = store.dead_letters(*query);
     if (!page) return page.error();
@@ -166,12 +192,16 @@ Result<std::vector<std::string>> chosen_ids(const LetterOptions& options, Store&
 
 int drop(const LetterOptions& options, const Config& config, Store& store) {
   const auto ids = chosen_ids(options, store);
-  if (!ids) return report(ids.error(), config.redactor);
+  if (!ids) return report(ids.error(), config.redactor), failure;
   std::uint64_t dropped = 0;
   for (const auto& id : *ids) {
     const auto was_waiting = store.resolve(id, "dropped");
     if (!was_waiting) return report(was_waiting.error(), config.redactor);
-    if (*was_waiting) ++dropped;
+    if (*was_waiting) {
+      ++dropped;
+    } else {
+      note("dead letter " + id + " does not wait any more");
+    }
   }
   if (options.json) {
     print_json(boost::json::object{{"dropped", dropped}, {"not_waiting", ids->size() - dropped}});
@@ -228,7 +258,7 @@ void print_failures(const Failures& failures) {
 template <class StoreT>
 int retry(const LetterOptions& options, const Config& config, StoreT& store) {
   const auto ids = chosen_ids(options, store);
-  if (!ids) return report(ids.error(), config.redactor);
+  if (!ids) return report(ids.error(), config.redactor), failure;
   const auto performers = OpenedPerformers::open(config);
   if (!performers) return report(performers.error(), config.redactor);
   Failures failures(config.redactor);
@@ -267,10 +297,9 @@ using LetterCommand = int (*)(const LetterOptions&, const Config&, const AnyStor
 
 int run_command(const LetterOptions& options, LetterCommand command) {
   return with_store(options.config, [&](const Config& config, const AnyStore& store) {
-    if (const auto checked = check_handler(options, config, store_of(store)); !checked) {
-      const int code = report(checked.error(), config.redactor);
-      return checked.error().code == ErrorCode::config_unknown_name ? static_cast<int>(usage) : code;
-    }
+    if (const auto query = query_of(options); !query) return report_given(query.error());
+    if (const auto checked = check_handler(options, config, store_of(store)); !checked)
+      return report_given(checked.error(), config.redactor);
     return command(options, config, store);
   });
 }
@@ -280,18 +309,19 @@ void add_action(CLI::App& parent, const std::string& name, const std::string& ab
   auto* sub = parent.add_subcommand(name, about);
   sub->add_flag("--json", options->json, "Print JSON");
   sub->footer(example_of(name));
-  if (name == "show") sub->add_option("ID", options->ids, "The letter")->required()->expected(1);
+  if (name == "show")
+    sub->add_option("ID", options->ids, "The letter; its first six digits or more will do")->required()->expected(1);
   if (name == "list" || name == "retry" || name == "drop") {
     sub->add_option("--handler", options->handler, "Only this handler's");
     sub->add_option("--reason", options->reason, "Only of this reason");
   }
   if (name == "list") {
-    sub->add_flag("--resolved", options->resolved_too, "Those retried and dropped, too");
+    sub->add_flag("--resolved", options->resolved_too, "With those that were retried or dropped");
     sub->add_option("--limit", options->count_max, "At most so many, newest first")->check(CLI::Range(1, 1'000'000));
     sub->add_option("--before", options->before, "Continue after this id");
   }
   if (name == "retry" || name == "drop") {
-    auto* ids = sub->add_option("ID", options->ids, "The letters");
+    auto* ids = sub->add_option("ID", options->ids, "The letters; the first six digits of each, or more, will do");
     auto* all = sub->add_flag("--all", options->all, "All that wait");
     ids->excludes(all);
   }

@@ -10,8 +10,10 @@
 #include "base/digest.hpp"
 #include "base/encoding.hpp"
 #include "commands/commands.hpp"
+#include "commands/given.hpp"
 #include "commands/with_config.hpp"
 #include "config/nearest_name.hpp"
+#include "configured_calls.hpp"
 #include "gateway_handler.hpp"
 
 namespace semel::app {
@@ -141,13 +143,47 @@ Result<std::chrono::seconds> age_of(const std::string& text) {
   return fix_call(ErrorCode::config_bad_value, "--older-than takes an age such as 90s, 10m, 12h or 30d");
 }
 
+std::vector<EffectOptions> effects_of(const Config& config) {
+  std::vector<EffectOptions> all;
+  for (const auto& handler : config.handlers) {
+    for (const auto* call : all_calls(handler)) {
+      all.push_back(call->options);
+      if (call->compensate) all.push_back(call->compensate->options);
+    }
+  }
+  for (const auto& gateway : config.gateways) all.push_back(effect_of(gateway, provider_of(gateway, config)));
+  return all;
+}
+
+Result<void> check_names(const IntentOptions& options, const Config& config, Store& store) {
+  std::vector<std::string> effects;
+  std::vector<std::string> providers;
+  for (const auto& effect : effects_of(config)) {
+    effects.push_back(effect.name);
+    providers.push_back(effect.provider_name());
+  }
+  const auto any = [&](IntentQuery query) -> Result<bool> {
+    query.count_max = 1;
+    const auto intents = store.intents(query);
+    if (!intents) return intents.error();
+    return !intents->empty();
+  };
+  const auto effect = check_name("effect", options.effect, effects, [&] { return any({.effect = options.effect}); });
+  if (!effect) return effect;
+  return check_name("provider", options.provider, providers, [&] { return any({.provider = options.provider}); });
+}
+
 Result<IntentQuery> query_of(const IntentOptions& options) {
   IntentQuery query;
   if (!options.provider.empty()) query.provider = options.provider;
   if (!options.effect.empty()) query.effect = options.effect;
   query.waiting_for_operator = options.waiting;
   query.count_max = options.count_max;
-  query.after_id = options.after;
+  if (!options.after.empty()) {
+    auto after = whole_id("intent", options.after);
+    if (!after) return after.error();
+    query.after_id = *std::move(after);
+  }
   if (!options.older_than.empty()) {
     const auto age = age_of(options.older_than);
     if (!age) return age.error();
@@ -174,8 +210,10 @@ Result<bool> any_waits(Store& store) {
 }
 
 int list(const IntentOptions& options, const Config& config, Store& store) {
+  if (const auto checked = check_names(options, config, store); !checked)
+    return report_given(checked.error(), config.redactor);
   const auto query = query_of(options);
-  if (!query) return report(query.error()), usage;
+  if (!query) return report_given(query.error());
   const auto intents = store.intents(*query);
   if (!intents) return report(intents.error(), config.redactor);
   const auto waiting = any_waits(store);
@@ -246,31 +284,16 @@ void print_intent(const Intent& intent, const std::vector<IntentEvent>& history,
   print_history(history, redactor, body);
 }
 
-/// Looks an id up by its first digits too.
 Result<IntentId> id_of(const std::string& written, Store& store) {
-  constexpr std::size_t digits_min = 6;
-  constexpr std::size_t digits_all = 32;
-  const auto unknown = [&](const std::string& why) {
-    return fix_call(ErrorCode::config_unknown_name, "intent " + printable(written) + ": " + why);
-  };
-  if (written.size() == digits_all) return IntentId{written};
-  if (written.size() < digits_min || written.size() > digits_all)
-    return unknown("an id has 32 digits; write at least 6");
-  std::optional<IntentId> found;
-  IntentQuery query{.count_max = 1'000};
-  for (;;) {
-    const auto page = store.intents(query);
+  auto id = find_id("intent", written, [&](const std::string& after) -> Result<std::vector<std::string>> {
+    const auto page = store.intents({.after_id = after, .count_max = 1'000});
     if (!page) return page.error();
-    for (const auto& intent : *page) {
-      if (!intent.id.hex.starts_with(written)) continue;
-      if (found) return unknown("several begin like this; write more of it");
-      found = intent.id;
-    }
-    if (page->size() < query.count_max) break;
-    query.after_id = page->back().id.hex;
-  }
-  if (!found) return unknown("there is none");
-  return *found;
+    std::vector<std::string> ids;
+    for (const auto& intent : *page) ids.push_back(intent.id.hex);
+    return ids;
+  });
+  if (!id) return id.error();
+  return IntentId{*std::move(id)};
 }
 
 Result<std::optional<Intent>> find(const IntentId& id, Store& store) {
@@ -298,7 +321,7 @@ int show(const IntentOptions& options, const Config& config, Store& store) {
   if (!id) return report(id.error(), config.redactor), failure;
   const auto intent = find(*id, store);
   if (!intent) return report(intent.error(), config.redactor);
-  if (!*intent) return note("there is no intent " + printable(options.id)), failure;
+  if (!*intent) return report(not_found("intent", options.id)), failure;
   auto kept = store.intent_history(*id);
   if (!kept) return report(kept.error(), config.redactor);
   const auto history = with_first_start(**intent, *std::move(kept));

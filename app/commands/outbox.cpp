@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "commands/commands.hpp"
+#include "commands/given.hpp"
 #include "commands/with_config.hpp"
 
 namespace semel::app {
@@ -35,10 +36,28 @@ boost::json::object message_json(const OutboxMessage& message, const Redactor& r
   return object;
 }
 
-int list(const OutboxOptions& options, const Config& config, Store& store) {
-  OutboxQuery query{.held_only = options.held, .after_id = options.after, .count_max = options.count_max};
+Result<OutboxQuery> query_of(const OutboxOptions& options, const Config& config, Store& store) {
+  OutboxQuery query{.held_only = options.held, .count_max = options.count_max};
   if (!options.to.empty()) query.to = options.to;
-  const auto messages = store.outbox(query);
+  std::vector<std::string> names;
+  for (const auto& target : config.targets) names.push_back(target.name());
+  const auto checked = check_name("target", options.to, names, [&]() -> Result<bool> {
+    const auto messages = store.outbox({.to = options.to, .count_max = 1});
+    if (!messages) return messages.error();
+    return !messages->empty();
+  });
+  if (!checked) return checked.error();
+  if (options.after.empty()) return query;
+  auto after = whole_id("publication", options.after);
+  if (!after) return after.error();
+  query.after_id = *std::move(after);
+  return query;
+}
+
+int list(const OutboxOptions& options, const Config& config, Store& store) {
+  const auto query = query_of(options, config, store);
+  if (!query) return report_given(query.error(), config.redactor);
+  const auto messages = store.outbox(*query);
   if (!messages) return report(messages.error(), config.redactor);
   if (options.json) {
     boost::json::array array;
@@ -59,23 +78,40 @@ int list(const OutboxOptions& options, const Config& config, Store& store) {
   return done;
 }
 
-int say(const OutboxOptions& options, const Config& config, const Result<bool>& was_held, const std::string& what) {
+Result<std::string> id_of(const std::string& written, Store& store) {
+  return find_id("publication", written, [&](const std::string& after) -> Result<std::vector<std::string>> {
+    const auto page = store.outbox({.after_id = after, .count_max = 1'000});
+    if (!page) return page.error();
+    std::vector<std::string> ids;
+    for (const auto& message : *page) ids.push_back(message.id);
+    return ids;
+  });
+}
+
+using Change = Result<bool> (Store::*)(const std::string&);
+
+/// `change` is true where the publication was held.
+int change_one(const OutboxOptions& options, const Config& config, Store& store, Change change,
+               const std::string& what) {
+  const auto id = id_of(options.id, store);
+  if (!id) return report(id.error(), config.redactor), failure;
+  const auto was_held = (store.*change)(*id);
   if (!was_held) return report(was_held.error(), config.redactor);
-  if (!*was_held) return note("publication " + printable(options.id) + " is not held"), failure;
+  if (!*was_held) return report(not_found("publication", options.id, "none that is held has this id")), failure;
   if (options.json) {
-    print_json(boost::json::object{{"id", options.id}, {"now", what}});
+    print_json(boost::json::object{{"id", *id}, {"now", what}});
   } else {
-    std::cout << options.id << " " << what << "\n";
+    std::cout << *id << " " << what << "\n";
   }
   return done;
 }
 
 int release(const OutboxOptions& options, const Config& config, Store& store) {
-  return say(options, config, store.release(options.id), "released");
+  return change_one(options, config, store, &Store::release, "released");
 }
 
 int drop(const OutboxOptions& options, const Config& config, Store& store) {
-  return say(options, config, store.drop(options.id), "dropped");
+  return change_one(options, config, store, &Store::drop, "dropped");
 }
 
 using OutboxCommand = int (*)(const OutboxOptions&, const Config&, Store&);
@@ -110,10 +146,10 @@ void add_outbox(CLI::App& program, Action& chosen) {
   listing->add_option("--after", options->after, "Continue after this id");
   listing->footer("Example:\n  semel outbox semel.yaml list --held --to events");
   auto* releasing = add_action(*command, "release", "Have a held one sent again", options, chosen, release);
-  releasing->add_option("ID", options->id, "The publication")->required();
+  releasing->add_option("ID", options->id, "The publication; its first six digits or more will do")->required();
   releasing->footer("Example:\n  semel outbox semel.yaml release 5f0c7e9ab1d24c3388e6f1027d9b4a65");
   auto* dropping = add_action(*command, "drop", "Take a held one out unsent", options, chosen, drop);
-  dropping->add_option("ID", options->id, "The publication")->required();
+  dropping->add_option("ID", options->id, "The publication; its first six digits or more will do")->required();
   dropping->footer("Example:\n  semel outbox semel.yaml drop 5f0c7e9ab1d24c3388e6f1027d9b4a65");
 }
 

@@ -86,7 +86,7 @@ order o-8
 semel intents semel.yaml list""")
         self.assertIn("ready to run", output)
         self.assertEqual(statuses(output), ["409", "201"], output)
-        self.assertIn('{"order":"o-9","refunded":true}', output)
+        self.assertIn('{"order":"o-9","refunding":true}', output)
         for effect in ("charge", "ship", "refund"):
             self.assertRegex(output, rf" {effect} +bank +sell +o-9 ")
 

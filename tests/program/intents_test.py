@@ -77,7 +77,7 @@ THEN_A_SECOND_STEP = """
           url: "{bank}/captures"
           body: {{ charge: ":{{outcome:/id}}", amount: ":/amount", currency: EUR, reference: ":/id" }}
           reference: /id
-          settle: {{ on_failure: {{ answer: {{ status: 409, body: {{ refunded: true }} }} }} }}
+          settle: {{ on_failure: {{ answer: {{ status: 409, body: {{ refunding: true }} }} }} }}
       compensate:
         effect: refund
         url: "{bank}/refunds"
@@ -329,7 +329,7 @@ class Chain(Outside):
         program = self.start(database, WITH_KEY, more=THEN_A_SECOND_STEP)
         self.provider.faults({"fault": "answer", "on": "captures", "status": 422, "body": {"error": "no"}})
         status, _, body = self.order()
-        self.assertEqual((status, json.loads(body)), (409, {"refunded": True}))
+        self.assertEqual((status, json.loads(body)), (409, {"refunding": True}))
         ledger = self.provider.ledger(at_least=2)
         self.assertEqual([(one["kind"], one["reference"]) for one in ledger],
                          [("charge", "o1"), ("refund", "refund-o1")])
@@ -368,8 +368,19 @@ class Publishing(Outside):
         self.assertEqual(code, 0, errors)
         held, = json.loads(output)
         self.assertEqual(self.semel("outbox", "list", "--to", "audit", "--json")[1].strip(), "[]")
+        for command, option, slip in (("outbox", "--to", "evnts"), ("intents", "--provider", "bnk"),
+                                      ("intents", "--effect", "chrge")):
+            code, _, errors = self.semel(command, "list", option, slip)
+            self.assertEqual(code, 2)
+            self.assertRegex(errors, rf'^semel: SEMEL-0407: there is no .*"{slip}"; did you mean "')
         self.assertEqual((held["to"], held["held"]), ("events", True))
-        self.assertEqual(self.semel("outbox", "release", held["id"])[0], 0)
+        for action in ("release", "drop"):
+            for slip in ("f" * 32, "ffffff", "none"):
+                code, _, errors = self.semel("outbox", action, slip)
+                self.assertEqual(code, 1)
+                self.assertRegex(errors, rf"^semel: SEMEL-0407: publication {slip}: ")
+        code, output, errors = self.semel("outbox", "release", held["id"][:6].upper())
+        self.assertEqual((code, output), (0, held["id"] + " released\n"), errors)
         program = self.serve_on()
         self.receiver.wait(2)
         self.ended(program)

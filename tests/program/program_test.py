@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import signal
 import socket
 import sqlite3
 import time
@@ -90,6 +91,12 @@ class Usage(ProgramCase):
                 (2, ["dead-letters", config, "list", "--handler", "pya"]),
                 (2, ["dead-letters", config, "drop", "--all", "--handler", "pya"]),
                 (0, ["dead-letters", config, "list", "--handler", "pay"]),
+                (2, ["dead-letters", config, "drop", "--all", "--reason", "bored"]),
+                (2, ["dead-letters", config, "list", "--before", "7"]),
+                (2, ["outbox", config, "list", "--to", "bank"]), (2, ["outbox", config, "list", "--after", "7"]),
+                (2, ["intents", config, "list", "--provider", "bank"]),
+                (2, ["intents", config, "list", "--effect", "charge"]),
+                (2, ["intents", config, "list", "--after", "7"]),
                 (1, ["dead-letters", config, "show", "none"]), (0, ["dead-letters", config, "list"])]:
             code, output, errors = run(*arguments)
             self.assertEqual(code, expected, f"{arguments}\n{output}\n{errors}")
@@ -407,6 +414,37 @@ class Files(ProgramCase):
         code, output, _ = run("dead-letters", config, "list", "--resolved", "--json")
         self.assertEqual(sorted(l["state"] for l in json.loads(output)), ["dropped", "retried"])
 
+    def test_an_id_may_be_given_by_its_first_digits_and_a_slip_in_it_changes_nothing(self):
+        config = self.migrated(self.file_config(b'{"id": "a", "cents": null}\n{"cents": 1}\n'))
+        run("run", config)
+        first, second = [letter["id"] for letter in self.letters(config)]
+        nowhere = "f" * 32
+        for action in ("show", "retry", "drop"):
+            for slip, why in [(nowhere, "there is none"), ("ffffffffff", "there is none"),
+                              ("none", "hexadecimal digits"), (first[:5], "at least the first 6"),
+                              (first + "0", "hexadecimal digits")]:
+                ids = [slip] if action == "show" else [first, slip]
+                code, output, errors = run("dead-letters", config, action, *ids)
+                self.assertEqual((code, output), (1, ""), (action, slip))
+                self.assertRegex(errors, rf"^semel: SEMEL-0407: dead letter {slip}: .*{why}")
+        self.assertEqual([letter["id"] for letter in self.letters(config)], [first, second])
+        code, output, errors = run("dead-letters", config, "show", first[:6].upper(), "--json")
+        self.assertEqual((code, json.loads(output)["id"]), (0, first), errors)
+        self.assertEqual(run("dead-letters", config, "drop", first.upper())[:2], (0, "1 of 1 dropped\n"))
+        code, output, errors = run("dead-letters", config, "drop", first[:8])
+        self.assertEqual((code, output), (1, "0 of 1 dropped\n"))
+        self.assertIn(f"dead letter {first} does not wait any more", errors)
+
+    def test_ids_that_begin_alike_are_named(self):
+        config = self.migrated(self.file_config(b'{"cents": 1}\n{"cents": 2}\n'))
+        run("run", config)
+        self.store.execute("UPDATE semel_dead_letters SET id = 'abcdef' || substr(id, 7)")
+        ids = [letter["id"] for letter in self.letters(config)]
+        code, _, errors = run("dead-letters", config, "show", "ABCDEF")
+        self.assertEqual(code, 1)
+        self.assertEqual(errors, "semel: SEMEL-0407: dead letter ABCDEF: several begin like this: "
+                                 f"{', '.join(ids)}\n")
+
     def test_a_conflict_shows_both_fingerprints(self):
         config = self.migrated(self.file_config(b'{"id": "a", "cents": 1}\n{"id": "a", "cents": 2}\n'))
         run("run", config)
@@ -631,6 +669,18 @@ admin: none
         self.assertEqual(program.wait(), 1)
         self.assertEqual(self.rows(), [])
         self.assertEqual(run("run", config)[0], 0)
+        self.assertEqual(self.rows(), [("a", "1")])
+
+    def test_signals_that_come_together_are_one(self):
+        """Who ends a whole group of processes, as timeout(1) and shells do, tells each of them twice."""
+        config = self.migrated(self.file_config(b'{"id": "a", "cents": 1}\n'))
+        program = Program("run", config, steps=True)
+        self.assertTrue(program.run_until("handled"))
+        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
+            program.process.send_signal(number)
+        program.wait_until_it_says("stopping")
+        program.run_freely()
+        self.assertEqual(program.wait(), 0, program.text())
         self.assertEqual(self.rows(), [("a", "1")])
 
     def test_an_unsafe_setting_is_refused_unless_named(self):
