@@ -101,6 +101,12 @@ http::PerformerOptions performer_of(const GatewayConfig& gateway, const Provider
   return options;
 }
 
+std::size_t key_size_max_of(const GatewayConfig& gateway, const ProviderConfig* provider) {
+  const auto& carrier = performer_of(gateway, provider).profile.key;
+  const bool carries_none = carrier.in == http::KeyCarrier::In::none;
+  return carries_none ? Key::size_max : std::min<std::size_t>(carrier.size_max, Key::size_max);
+}
+
 HandlerOptions handler_of(const GatewayConfig& gateway) {
   HandlerOptions options{.name = gateway.name, .key = KeyExpression::attribute("Idempotency-Key")};
   for (const auto& route : gateway.gateway.routes) options.from.push_back(route.name);

@@ -17,6 +17,8 @@ const ProviderConfig* provider_of(const GatewayConfig& gateway, const Config& co
 /// null where it says nothing: then nothing makes a repeat safe.
 EffectOptions effect_of(const GatewayConfig& gateway, const ProviderConfig* provider);
 http::PerformerOptions performer_of(const GatewayConfig& gateway, const ProviderConfig* provider);
+/// Of a key that the service can be called with.
+std::size_t key_size_max_of(const GatewayConfig& gateway, const ProviderConfig* provider);
 HandlerOptions handler_of(const GatewayConfig& gateway);
 
 /// The request as it is to be sent to the service.

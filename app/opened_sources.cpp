@@ -1,5 +1,7 @@
 #include "opened_sources.hpp"
 
+#include "gateway_handler.hpp"
+
 namespace semel::app {
 
 Result<OpenedSources> OpenedSources::open(const Config& config, Store& store) {
@@ -14,7 +16,9 @@ Result<OpenedSources> OpenedSources::open(const Config& config, Store& store) {
   }
   std::vector<std::vector<Source*>> guarded;
   for (const auto& gateway : config.gateways) {
-    auto added = opened.listeners_[gateway.listener].listener->add(gateway.gateway);
+    auto routed = gateway.gateway;
+    for (auto& route : routed.routes) route.key_size_max = key_size_max_of(gateway, provider_of(gateway, config));
+    auto added = opened.listeners_[gateway.listener].listener->add(std::move(routed));
     if (!added) return std::move(added).error();
     guarded.push_back(*std::move(added));
   }

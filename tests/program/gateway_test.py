@@ -23,7 +23,7 @@ CONFIG = """
 store: {{ uri: "{store}", lock_timeout: 10s }}
 admin: none
 providers:
-  remembering: {{ key: {{ header: Idempotency-Key, lifetime: 24h }} }}
+  remembering: {{ key: {{ header: Idempotency-Key, lifetime: 24h, size_max: 255 }} }}
 sources:
   plain:
     gateway: {{ listen: "127.0.0.1:{plain}", upstream: "{service}", waiting: {{ deadline: 5m, late: 409 }} }}
@@ -460,6 +460,20 @@ class Remembering(Behind):
         answer = self.remembering()
         self.repeated_once(answer)
         self.assertTrue(answer.replayed())
+        self.ended(program)
+
+
+class LongKeys(Behind):
+    @on_every_store
+    def test_a_key_that_the_service_cannot_take_is_refused_and_not_kept(self, database):
+        program = self.start(database)
+        longest = "k" * 255
+        for key in (longest + "k", longest + "k"):
+            answer = self.send(key, gateway="remembering", path="/remembering")
+            self.assertEqual((answer.status, answer.problem()), (400, "idempotency-key-invalid"))
+            self.assertIn("longer than the 255 bytes", answer.body.decode())
+        self.assertEqual(self.send(longest, gateway="remembering", path="/remembering").status, 201)
+        self.assertEqual(len(self.executions()), 1)
         self.ended(program)
 
 

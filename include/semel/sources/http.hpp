@@ -81,6 +81,7 @@ struct GuardedRoute {
     required,  ///< without one: 400
     optional,  ///< without one: passed through, unguarded
   } key = Key::required;
+  std::size_t key_size_max = 1024;  ///< bytes that the service takes of a key: 400 for a longer one
   /// Headers that hold credentials, beside Authorization and Cookie. They reach the service, and are never stored.
   std::vector<std::string> credentials{};
 };

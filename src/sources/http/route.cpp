@@ -111,6 +111,11 @@ Result<Delivery> admit_to(const Guarded& guarded, net::Request request, std::chr
   if (!principal) return std::move(principal).error();
   const auto key = idempotency_key(request.headers);
   if (!key) return key.error();
+  if (key->size() > route.key_size_max) {
+    return fix_call(
+        ErrorCode::idempotency_key_invalid,
+        "Idempotency-Key is longer than the " + std::to_string(route.key_size_max) + " bytes that the service takes");
+  }
   if (auto checked = check_text(route, request); !checked) return std::move(checked).error();
   Delivery delivery{.receipt = Receipt(0), .source = route.name, .sender = Sender::caller};
   delivery.attributes = {{":method", request.method}, {":path", request.target}};
