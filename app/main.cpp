@@ -29,8 +29,9 @@ constexpr auto examples =
     "Exit codes: 0 done, 1 failure, 2 usage, 3 configuration, 4 a call waits for an operator (intents).";
 
 void add_commands(CLI::App& program, Action& chosen) {
-  for (const auto add : {add_run, add_check, add_migrate, add_records, add_dead_letters, add_intents, add_outbox,
-                         add_explain, add_steps, add_completion, add_demo, add_demo_ledger, add_demo_consumer}) {
+  for (const auto add :
+       {add_run, add_check, add_migrate, add_records, add_dead_letters, add_intents, add_outbox, add_prove, add_explain,
+        add_steps, add_completion, add_demo, add_demo_ledger, add_demo_consumer}) {
     add(program, chosen);
   }
 }

@@ -20,6 +20,7 @@ void add_records(CLI::App& program, Action& chosen);
 void add_dead_letters(CLI::App& program, Action& chosen);
 void add_intents(CLI::App& program, Action& chosen);
 void add_outbox(CLI::App& program, Action& chosen);
+void add_prove(CLI::App& program, Action& chosen);
 void add_explain(CLI::App& program, Action& chosen);
 void add_steps(CLI::App& program, Action& chosen);
 void add_completion(CLI::App& program, Action& chosen);

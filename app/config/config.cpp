@@ -1,11 +1,8 @@
 #include "config/config.hpp"
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
+#include "config/document.hpp"
 #include "config/reading.hpp"
 #include "config/sections.hpp"
 
@@ -88,31 +85,6 @@ void read_top(Reading& reading, const Place& place, Config& config) {
   top.finish();
 }
 
-constexpr int depth_max = 100;
-constexpr int values_max = 100'000;
-
-/// False for a tree that aliases make endless, or so large that walking it would take forever. Takes `budget` down by
-/// the number of values met.
-bool is_bounded(const YAML::Node& node, int depth, int& budget) {
-  if (depth == 0 || --budget < 0) return false;
-  if (!node.IsMap() && !node.IsSequence()) return true;
-  for (const auto& entry : node) {
-    if (node.IsSequence() && !is_bounded(entry, depth - 1, budget)) return false;
-    if (node.IsMap() && !(is_bounded(entry.first, depth - 1, budget) && is_bounded(entry.second, depth - 1, budget)))
-      return false;
-  }
-  return true;
-}
-
-Loaded only(ErrorCode code, const YAML::Mark& mark, std::string message) {
-  Mistake mistake{.code = code, .line = 0, .column = 0, .path = "", .message = std::move(message)};
-  if (!mark.is_null()) {
-    mistake.line = mark.line + 1;
-    mistake.column = mark.column + 1;
-  }
-  return {.config = std::nullopt, .mistakes = {std::move(mistake)}};
-}
-
 }  // namespace
 
 const http::Principal* callers_of(const SourceConfig& source, const Config& config) {
@@ -131,43 +103,22 @@ Environment process_environment() {
 }
 
 Loaded read_config(const std::string& text, const std::string& file, const Environment& environment) {
-  try {
-    const auto documents = YAML::LoadAll(text);
-    if (documents.empty() || documents.front().IsNull()) {
-      return only(ErrorCode::config_syntax, YAML::Mark::null_mark(), "the file is empty");
-    }
-    if (documents.size() > 1) {
-      return only(ErrorCode::config_syntax, documents[1].Mark(), "one document only, but \"---\" begins another");
-    }
-    if (int budget = values_max; !is_bounded(documents.front(), depth_max, budget)) {
-      return only(ErrorCode::config_syntax, documents.front().Mark(),
-                  "too large or too deep; an alias (*name) may stand for what contains it");
-    }
-    Config config;
-    config.file = file;
+  Config config;
+  config.file = file;
+  auto mistakes = read_document(text, [&](const YAML::Node& document) {
     Reading reading(environment);
-    read_top(reading, {documents.front(), ""}, config);
-    auto mistakes = reading.take_mistakes();
-    if (!mistakes.empty()) {
-      for (auto& mistake : mistakes) mistake.message = config.redactor.clean(std::move(mistake.message));
-      return {.config = std::nullopt, .mistakes = std::move(mistakes)};
-    }
-    return {.config = std::move(config), .mistakes = {}};
-  } catch (const YAML::Exception& problem) {
-    return only(ErrorCode::config_syntax, problem.mark, "not YAML: " + problem.msg);
-  }
+    read_top(reading, {document, ""}, config);
+    return reading.take_mistakes();
+  });
+  if (mistakes.empty()) return {.config = std::move(config), .mistakes = {}};
+  for (auto& mistake : mistakes) mistake.message = config.redactor.clean(std::move(mistake.message));
+  return {.config = std::nullopt, .mistakes = std::move(mistakes)};
 }
 
 Loaded load_config(const std::string& file, const Environment& environment) {
-  errno = 0;
-  std::ifstream input(file, std::ios::binary);
-  std::stringstream text;
-  text << input.rdbuf();
-  if (!input.is_open() || input.bad() || (text.fail() && errno != 0)) {
-    return only(ErrorCode::config_syntax, YAML::Mark::null_mark(),
-                std::string("cannot be read: ") + std::strerror(errno));
-  }
-  return read_config(text.str(), file, environment);
+  const auto text = text_of_file(file);
+  if (const auto* mistake = std::get_if<Mistake>(&text)) return {.config = std::nullopt, .mistakes = {*mistake}};
+  return read_config(std::get<std::string>(text), file, environment);
 }
 
 }  // namespace semel::app

@@ -111,6 +111,17 @@ class Gateway(Guide):
         self.assertEqual((output.count('{"payment": 2}'), output.count("Idempotent-Replayed: true")), (2, 1), output)
 
 
+class Prove(Guide):
+    def test_it_goes_as_the_guide_says(self):
+        whole, = blocks("prove", "sh")
+        output = self.shell(whole)
+        self.assertRegex(output, r"repeat +1 +1 +1 +same +held")
+        self.assertRegex(output, r'changed +- +- +- +- +not tried: needs "changed"')
+        self.assertIn("exit code 1", output)
+        self.assertIn("  1. 2 clients at once:", output)
+        self.assertIn("  Looking first and writing then leaves a gap", output)
+
+
 class AmbiguousIntent(Guide):
     def test_it_goes_as_the_guide_says(self):
         config = self.shop()
