@@ -1,14 +1,17 @@
 """Payments through a provider that misbehaves: the program's configuration, its store, and what became of each payment
 by the provider's own ledger and by Semel's tables."""
 
+import concurrent.futures
 import copy
 import json
 import pathlib
 import shutil
 import sys
 import tempfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from harness import PostgresDatabase, SqliteDatabase, run
+from harness import DATABASES, Case, PostgresDatabase, SqliteDatabase, run
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "provider"))
 
@@ -93,6 +96,7 @@ INTENTS = {
                 "FROM semel.intents ORDER BY number",
 }
 AMBIGUOUS = 5
+PARALLEL = 4
 
 
 def config_text(policy, bank, database, file, visible="0s", lease="15s"):
@@ -133,6 +137,68 @@ class Template:
         return made
 
 
+class Cells(Case):
+    """Cells run side by side, each with a database and a provider of its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.templates = {kind: Template(self, kind) for kind in DATABASES}
+        self.banks = threading.local()
+
+    def bank(self):
+        """The provider of this thread."""
+        if not hasattr(self.banks, "bank"):
+            folder = self.folder / f"bank-{threading.get_ident()}"
+            folder.mkdir()
+            self.banks.bank = ProviderProcess(folder).start()
+            self.addCleanup(self.banks.bank.stop)
+        return self.banks.bank
+
+    def all_cells(self, cells):
+        """What they return, in order."""
+        with concurrent.futures.ThreadPoolExecutor(PARALLEL) as threads:
+            return list(threads.map(lambda number: cells[number](f"c{number}"), range(len(cells))))
+
+    def come_to_rest(self, config):
+        """The file is read to its end, and everything that can be done is."""
+        code, output, errors = run("run", config)
+        self.assertEqual(code, 0, errors + output)
+
+class Receiver(ThreadingHTTPServer):
+    """A webhook's receiver: confirms everything, and remembers in which order it came."""
+    daemon_threads = True
+
+    def __init__(self):
+        self.received = []
+        self.changed = threading.Condition()
+        super().__init__(("127.0.0.1", 0), Confirms)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}/events"
+
+    def wait_for(self, count):
+        """Until so many publications have come."""
+        with self.changed:
+            self.changed.wait_for(lambda: len({publication for publication, _ in self.received}) >= count)
+
+
+class Confirms(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        with self.server.changed:
+            self.server.received.append((self.headers["webhook-id"], json.loads(body)))
+            self.server.changed.notify_all()
+        self.send_response(204)
+        self.end_headers()
+
+
 class Fate:
     """What became of one payment."""
 
@@ -170,5 +236,5 @@ def payment(reference, cents, patience="long"):
     return json.dumps({"id": reference, "cents": cents, "patience": patience}) + "\n"
 
 
-__all__ = ["A_DAY_LATER", "POLICIES", "TABLES", "ProviderProcess", "Template", "config_text", "fates", "make_due",
-           "payment", "set_up"]
+__all__ = ["A_DAY_LATER", "POLICIES", "TABLES", "Cells", "ProviderProcess", "Receiver", "Template", "config_text",
+           "fates", "make_due", "payment", "set_up"]

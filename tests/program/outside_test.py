@@ -6,17 +6,14 @@ each ends settled or, where nobody can know, in an operator's list. None is forg
     SEMEL_FULL_MATRIX=1         every policy, fault and step with each other; takes minutes
 """
 
-import concurrent.futures
 import json
 import os
 import pathlib
 import sys
-import threading
 import unittest
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from harness import DATABASES, INTENT_STEPS, PUBLICATION_STEPS, Asked, Case, Program, run
-from outside import A_DAY_LATER, POLICIES, ProviderProcess, Template, config_text, fates, make_due, payment, set_up
+from harness import DATABASES, INTENT_STEPS, PUBLICATION_STEPS, Asked, Program
+from outside import A_DAY_LATER, POLICIES, Cells, Receiver, config_text, fates, make_due, payment, set_up
 
 # What the provider does to the first attempt, by what is said of it.
 FAULTS = {
@@ -41,7 +38,6 @@ OUTBOX = {"sqlite": "semel_outbox", "postgres": "semel.outbox"}
 FULL = bool(os.environ.get("SEMEL_FULL_MATRIX"))
 FAULT_MODEL = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "fault-model.md"
 BEGIN, END = "<!-- the fault matrix -->\n", "<!-- end of the fault matrix -->\n"
-PARALLEL = 4
 
 
 def rule_of(fault, reference):
@@ -60,29 +56,7 @@ def release_once_repeated(bank, references, go_on):
             return bank.release(drop=not go_on)
 
 
-class Matrix(Case):
-    """Cells run side by side, each with a database and a provider of its own."""
-
-    def setUp(self):
-        super().setUp()
-        self.templates = {kind: Template(self, kind) for kind in DATABASES}
-        self.banks = threading.local()
-        self.count = 0
-
-    def bank(self):
-        """The provider of this thread."""
-        if not hasattr(self.banks, "bank"):
-            folder = self.folder / f"bank-{threading.get_ident()}"
-            folder.mkdir()
-            self.banks.bank = ProviderProcess(folder).start()
-            self.addCleanup(self.banks.bank.stop)
-        return self.banks.bank
-
-    def all_cells(self, cells):
-        """What they return, in order."""
-        with concurrent.futures.ThreadPoolExecutor(PARALLEL) as threads:
-            return list(threads.map(lambda number: cells[number](f"c{number}"), range(len(cells))))
-
+class Matrix(Cells):
     def stage(self, name, kind, policy, payments, visible="0s"):
         """The provider, a database and the configuration of one cell."""
         bank, database = self.bank(), self.templates[kind].copy(name)
@@ -91,11 +65,6 @@ class Matrix(Case):
                 database.execute(sql)
         file = self.write(f"{name}.jsonl", "".join(payments))
         return bank, database, self.write(f"{name}.yaml", config_text(policy, bank, database, file, visible))
-
-    def come_to_rest(self, config):
-        """The file is read to its end, and everything that can be done is."""
-        code, output, errors = run("run", config)
-        self.assertEqual(code, 0, errors + output)
 
     def check(self, what, fate, policy):
         self.assertLessEqual(fate.charges, 1, f"{what}: {fate}")
@@ -175,33 +144,6 @@ class Killed(Matrix):
             cells = [(kind, policy, step, fault) for policy in POLICIES for step in STEPS + MORE_STEPS
                      for fault in FAULTS if FAULTS[fault] not in HANGING for kind in DATABASES]
             self.all_cells([lambda name, c=c: self.kill_cell(name, *c) for c in cells])
-
-
-class Receiver(ThreadingHTTPServer):
-    """A webhook's receiver: confirms everything, and remembers in which order it came."""
-    daemon_threads = True
-
-    def __init__(self):
-        self.received = []
-        super().__init__(("127.0.0.1", 0), Confirms)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}/events"
-
-
-class Confirms(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.received.append((self.headers["webhook-id"], json.loads(body)))
-        self.send_response(204)
-        self.end_headers()
 
 
 PUBLISHING = """
