@@ -305,6 +305,9 @@ TEST(Config, says_what_is_no_yaml) {
   EXPECT_THAT(mistakes_of("- a"), ElementsAre("SEMEL-0404 semel.yaml:1:1: must be a mapping, not a list"));
   EXPECT_THAT(mistakes_of("store: a\n---\nstore: b\n"),
               ElementsAre("SEMEL-0401 semel.yaml:3:1: one document only, but \"---\" begins another"));
+  // yaml-cpp finds a document after the other in this, without end.
+  EXPECT_THAT(mistakes_of(", -\na"),
+              ElementsAre("SEMEL-0401 semel.yaml:1:1: not YAML: no value begins with this character"));
   const auto loaded = load_config("/nowhere/semel.yaml", usual_environment);
   EXPECT_EQ(place_and_message(loaded.mistakes.at(0), "/nowhere/semel.yaml"),
             "/nowhere/semel.yaml: cannot be read: No such file or directory");
