@@ -44,6 +44,7 @@ std::optional<std::chrono::sys_seconds> date_of(const DateWords& date) {
   if (month == months.end() || !day || !year || clock.size() != 3) return std::nullopt;
   if (date.year.size() == 2) *year += *year < 70 ? 2000 : 1900;
   const auto hour = number(clock[0]), minute = number(clock[1]), second = number(clock[2]);
+  if (*day > 31 || *year > 9999) return std::nullopt;
   if (!hour || !minute || !second || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
   const std::chrono::year_month_day whole{std::chrono::year(*year),
                                           std::chrono::month(static_cast<unsigned>(month - months.begin()) + 1),
@@ -78,7 +79,9 @@ std::optional<std::chrono::milliseconds> retry_after(const Attributes& headers,
   } else if (const auto until = http_date(*value)) {
     const auto date = headers.find("Date");
     const auto from = date ? http_date(*date) : std::nullopt;
-    wait = std::chrono::ceil<std::chrono::milliseconds>(*until - (from ? *from : now));
+    // Not in the clock's own nanoseconds: those end in the year 2262.
+    const auto since = std::chrono::floor<std::chrono::milliseconds>(now);
+    wait = *until - (from ? *from : since);
   } else {
     return std::nullopt;
   }

@@ -16,7 +16,8 @@ TEST(HttpDate, HasThreeForms) {
     EXPECT_EQ(http_date(text), moment) << text;
   for (const char* text :
        {"", "Sun, 06 Nov 1994 08:49:37", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Non 1994 08:49:37 GMT",
-        "Sun, 06 Nov 1994 24:49:37 GMT", "tomorrow", ", , , , ,", "Sun, 06 Nov 1994 08:49 GMT"})
+        "Sun, 06 Nov 1994 24:49:37 GMT", "tomorrow", ", , , , ,", "Sun, 06 Nov 1994 08:49 GMT",
+        "Sun, 262 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 67530 08:49:37 GMT"})
     EXPECT_EQ(http_date(text), std::nullopt) << text;
 }
 
@@ -32,6 +33,8 @@ TEST(RetryAfter, IsInSecondsOrADate) {
       {{{"Retry-After", ""}}, std::nullopt},
       {{{"Retry-After", "Sun, 06 Nov 1994 08:50:00 GMT"}}, 23s},
       {{{"Retry-After", "Sun, 06 Nov 1994 08:00:00 GMT"}}, 0s},
+      // Beyond what the clock can count in nanoseconds.
+      {{{"Retry-After", "Wed, 01 Jan 2600 00:00:00 GMT"}}, 24h},
       // The server's own clock counts, not ours.
       {{{"Retry-After", "Sun, 06 Nov 1994 18:50:00 GMT"}, {"Date", "Sun, 06 Nov 1994 18:49:30 GMT"}}, 30s},
   };
