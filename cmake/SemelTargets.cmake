@@ -39,6 +39,9 @@ function(semel_compile_options target)
     if(SEMEL_SANITIZE MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
       target_compile_options(${target} PRIVATE -Wno-tsan)  # Asio's fences, about which g++ can do nothing
     endif()
+    if(SEMEL_SANITIZE MATCHES undefined AND CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+      target_compile_options(${target} PUBLIC -fno-sanitize=function)  # libraries are built without type information
+    endif()
   endif()
 endfunction()
 
