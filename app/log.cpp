@@ -139,21 +139,33 @@ void Log::trouble(const Error& error) {
 }
 
 void Log::refused(std::string_view source, const Error& why) {
-  std::uint64_t count = 0;
-  {
-    const std::lock_guard lock(refusals_mutex_);
-    auto& refusals = refusals_[{std::string(source), why.code}];
-    ++refusals.unsaid;
-    const auto now = std::chrono::steady_clock::now();
-    if (now < refusals.next) return;
-    refusals.next = now + between_refusals;
-    count = std::exchange(refusals.unsaid, 0);
-  }
+  const auto count = count_to_say(source, code_name(why.code));
+  if (!count) return;
   logger_->warn("{}", line_of(format_, {{"event", "refused"},
                                         {"source", std::string(source)},
                                         {"code", code_name(why.code)},
-                                        {"count", std::to_string(count), true},
+                                        {"count", std::to_string(*count), true},
                                         {"error", redactor_.clean(why.message)}}));
+}
+
+void Log::problem(std::string_view listener, int status, std::string_view problem) {
+  const auto count = count_to_say(listener, problem);
+  if (!count) return;
+  logger_->warn("{}", line_of(format_, {{"event", "problem"},
+                                        {"listener", std::string(listener)},
+                                        {"status", std::to_string(status), true},
+                                        {"problem", std::string(problem)},
+                                        {"count", std::to_string(*count), true}}));
+}
+
+std::optional<std::uint64_t> Log::count_to_say(std::string_view where, std::string_view why) {
+  const std::lock_guard lock(refusals_mutex_);
+  auto& refusals = refusals_[{std::string(where), std::string(why)}];
+  ++refusals.unsaid;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < refusals.next) return std::nullopt;
+  refusals.next = now + between_refusals;
+  return std::exchange(refusals.unsaid, 0);
 }
 
 void Log::recovered() { info("recovered"); }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <semel/observer.hpp>
 #include <string>
 #include <utility>
@@ -33,6 +34,8 @@ class Log : public Observer {
   /// A request that no lane saw. The first of a source and a reason is said at once, others once a minute with their
   /// number, so that nobody fills the log from outside. Any thread.
   void refused(std::string_view source, const Error& why);
+  /// A request that no source saw; said as rarely. `listener` is its address.
+  void problem(std::string_view listener, int status, std::string_view problem);
   /// Says something of the program's own life.
   void info(const std::string& text);
   void warn(const std::string& text);
@@ -46,8 +49,11 @@ class Log : public Observer {
     std::uint64_t unsaid = 0;
     std::chrono::steady_clock::time_point next{};
   };
+  /// How many there were since the last that was said; nothing where it is too early to say so.
+  std::optional<std::uint64_t> count_to_say(std::string_view where, std::string_view why);
+
   std::mutex refusals_mutex_;
-  std::map<std::pair<std::string, ErrorCode>, Refusals> refusals_;
+  std::map<std::pair<std::string, std::string>, Refusals> refusals_;  ///< by where and why
 };
 
 }  // namespace semel::app

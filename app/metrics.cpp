@@ -33,6 +33,10 @@ struct Metrics::Families {
                                                           .Name("semel_http_refused_total")
                                                           .Help("Requests answered before any lane saw them")
                                                           .Register(registry);
+  prometheus::Family<prometheus::Counter>& problems = prometheus::BuildCounter()
+                                                          .Name("semel_http_problems_total")
+                                                          .Help("Requests answered for no source")
+                                                          .Register(registry);
   prometheus::Family<prometheus::Counter>& calls = prometheus::BuildCounter()
                                                        .Name("semel_calls_total")
                                                        .Help("Outside calls and lookups that have ended")
@@ -127,6 +131,12 @@ void Metrics::trouble(const Error& error) { families_->troubles.Add({{"code", co
 
 void Metrics::refused(std::string_view source, const Error& why) {
   families_->refusals.Add({{"source", std::string(source)}, {"code", code_name(why.code)}}).Increment();
+}
+
+void Metrics::problem(std::string_view listener, int status, std::string_view problem) {
+  families_->problems
+      .Add({{"listener", std::string(listener)}, {"status", std::to_string(status)}, {"problem", std::string(problem)}})
+      .Increment();
 }
 
 std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(families_->registry.Collect()); }

@@ -18,6 +18,7 @@ namespace semel::app {
 ///   semel_claim_seconds, semel_handlers_seconds, semel_commit_seconds   the parts of a transaction
 ///   semel_troubles_total{code}               troubles that were no message's fault
 ///   semel_http_refused_total{source,code}    requests answered before any lane saw them
+///   semel_http_problems_total{listener,status,problem}   requests answered for no source
 ///   semel_calls_total{effect,verdict}        outside calls and lookups that have ended
 ///   semel_call_seconds                       how long they took
 ///   semel_sends_total{target,confirmed}      attempts to send a publication
@@ -41,6 +42,8 @@ class Metrics : public Observer {
 
   /// A request that no lane saw.
   void refused(std::string_view source, const Error& why);
+  /// A request that no source saw. `listener` is its address.
+  void problem(std::string_view listener, int status, std::string_view problem);
 
   /// What waits in the store; nothing where it did not say in time.
   void backlog(const std::optional<BacklogCounts>& counts);

@@ -4,15 +4,17 @@
 
 namespace semel::app {
 
+std::string host_text(const std::string& address) {
+  return address.find(':') == std::string::npos ? address : "[" + address + "]";
+}
+
 Result<OpenedSources> OpenedSources::open(const Config& config, Store& store) {
   OpenedSources opened;
   for (const auto& options : config.listeners) {
     auto listener = http::listen(options);
     if (!listener) return std::move(listener).error();
-    const bool six = options.address.find(':') != std::string::npos;
     opened.listeners_.push_back(
-        {std::string(options.tls ? "https://" : "http://") + (six ? "[" + options.address + "]" : options.address),
-         std::move(*listener)});
+        {std::string(options.tls ? "https://" : "http://") + host_text(options.address), std::move(*listener)});
   }
   std::vector<std::vector<Source*>> guarded;
   for (const auto& gateway : config.gateways) {

@@ -13,6 +13,9 @@
 
 namespace semel::app {
 
+/// An IP address as it stands before a port: "127.0.0.1", "[::1]".
+std::string host_text(const std::string& address);
+
 /// Listeners do not serve before `start`.
 class OpenedSources {
  public:

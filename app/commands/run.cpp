@@ -127,6 +127,18 @@ struct Admin {
   }
 };
 
+void tell_what_no_lane_saw(http::Options& listener, Log& log, Metrics& metrics) {
+  listener.on_refused = [&log, &metrics](std::string_view source, const Error& why) {
+    metrics.refused(source, why);
+    log.refused(source, why);
+  };
+  const auto address = host_text(listener.address) + ":" + std::to_string(listener.port);
+  listener.on_problem = [&log, &metrics, address](int status, std::string_view problem) {
+    metrics.problem(address, status, problem);
+    log.problem(address, status, problem);
+  };
+}
+
 /// One run, wired: store, sources, handlers, observers.
 template <class StoreT>
 int run_on(StoreT& store, Config& config, const RunOptions& options, Signals& signals) {
@@ -141,12 +153,7 @@ int run_on(StoreT& store, Config& config, const RunOptions& options, Signals& si
       return report(opened.error(), config.redactor);
     observers.push_back(&*admin.readiness);
   }
-  for (auto& listener : config.listeners) {
-    listener.on_refused = [&log, &metrics](std::string_view source, const Error& why) {
-      metrics.refused(source, why);
-      log.refused(source, why);
-    };
-  }
+  for (auto& listener : config.listeners) tell_what_no_lane_saw(listener, log, metrics);
   auto performers = OpenedPerformers::open(config);
   if (!performers) return report(performers.error(), config.redactor);
   auto sources = OpenedSources::open(config, store);

@@ -190,7 +190,7 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     request.peer = peer_;
     request.over_tls = is_tls;
     head_only_ = request.method == "HEAD";
-    if (auto refusal = refusal_of(request, head)) co_return co_await write(std::move(*refusal));
+    if (auto refusal = refusal_of(request, head)) co_return co_await write_own(std::move(*refusal));
     keep_alive_ = head.get().version() == 11 && head.keep_alive();
     if (const auto failed = co_await read_body(request, std::move(head))) co_return co_await give_up(failed);
     unread_ = false;
@@ -233,7 +233,7 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     if (ended_) co_return false;
     timed_out_ |= outcome.unreadable == asio::error::timed_out;
     if (outcome.unreadable) co_return co_await give_up(outcome.unreadable);
-    if (outcome.problem) co_return co_await write(std::move(*outcome.problem));
+    if (outcome.problem) co_return co_await write_own(std::move(*outcome.problem));
     if (outcome.broken) cut_off();
     if (!outcome.broken && !keep_alive_) co_await say_goodbye();
     co_return keep_alive_ && !outcome.broken;
@@ -278,13 +278,19 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     }
     answering->nobody_waits();
     if (ended_) co_return false;
-    auto response = answering->settled() ? answering->take() : too_late();
+    if (!answering->settled()) {
+      auto late = problem_response(Problem::answer_late, {.retry_after = Milliseconds(1'000)});
+      co_return co_await write_own(std::move(late));
+    }
+    auto response = answering->take();
     if (!response) co_return false;
     co_return co_await write(std::move(*response));
   }
 
-  static std::optional<Response> too_late() {
-    return problem_response(Problem::answer_late, {.retry_after = Milliseconds(1'000)});
+  /// A problem of which nobody but this connection knows.
+  asio::awaitable<bool> write_own(Response problem) {
+    if (loop_->service.observe) loop_->service.observe(problem);
+    return write(std::move(problem));
   }
 
   asio::awaitable<bool> write(Response response) {
@@ -304,7 +310,7 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     keep_alive_ = false;
     head_only_ = false;
     Response response = problem_response(Problem::malformed_request, {.detail = std::string(why)});
-    co_return co_await write(std::move(response));
+    co_return co_await write_own(std::move(response));
   }
 
   /// Answers what could not be read, where there is somebody who may listen.
@@ -315,7 +321,7 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     const bool cut_off = error == http::error::end_of_stream || error == http::error::partial_message;
     if (ended_ || (!timed_out_ && (!about_http || cut_off))) co_return false;
     Response response = timed_out_ ? problem_response(Problem::request_timeout) : answer_to(error);
-    co_return co_await write(std::move(response));
+    co_return co_await write_own(std::move(response));
   }
 
   /// Says that nothing follows. Then reads on for a while where bytes are left: closing with some unread would reset

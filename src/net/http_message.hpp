@@ -37,6 +37,8 @@ struct Response {
   Attributes headers{};
   std::string body{};
   bool close = false;  ///< the connection ends after this answer
+  /// The name of the problem that it tells, from the table of problems; empty where it tells none.
+  std::string_view problem{};
 };
 
 /// Where an answer goes. Called at most once, from any thread.

@@ -44,6 +44,9 @@ struct Service {
   /// nothing where it is served here. A request passed through has no limit on its body.
   std::function<std::optional<std::size_t>(const RequestHead& head)> forward{};
   std::vector<UpstreamOptions> upstreams{};
+  /// Told of each problem that the server answers by itself, before the answer leaves: what `refuse` said, a request
+  /// that cannot be read, an answer that is late, an upstream that has none. On the server's thread. Must not throw.
+  std::function<void(const Response& problem)> observe{};
 };
 
 /// Serves from its creation to `stop` or its destruction. A request that is malformed, too large or too slow gets a

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "net/http_client_for_tests.hpp"
+#include "net/problem.hpp"
 
 namespace semel::net {
 namespace {
@@ -241,6 +242,34 @@ TEST(HttpServer, ARequestThatArrivesTooSlowlyGets408) {
     EXPECT_THAT(answer.body, HasSubstr("urn:semel:problem:request-timeout"));
     EXPECT_TRUE(client.ended());
   }
+}
+
+TEST(HttpServer, TellsOfEachProblemThatItAnswersByItself) {
+  std::mutex mutex;
+  std::vector<std::string> told;
+  const auto observed = [&](Service service) {
+    service.observe = [&](const Response& problem) {
+      const std::scoped_lock lock(mutex);
+      told.push_back(std::to_string(problem.status) + " " + std::string(problem.problem));
+    };
+    return service;
+  };
+  Service refusing{.serve = echo, .refuse = [](const Request& head) {
+                     return head.path() == "/no" ? std::optional(problem_response(Problem::not_found)) : std::nullopt;
+                   }};
+  const auto server = start({.header_bytes_max = 1'000, .body_bytes_max = 16}, observed(std::move(refusing)));
+  for (const std::string& bytes : {post("/", "served"), post("/no", ""), post("/", std::string(17, 'x')),
+                                   "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(2'000, 'x') + "\r\n\r\n",
+                                   std::string("GET / HTTP/1.1\r\n\r\n")})
+    Client(server->port()).ask(bytes);
+  const auto hasty = start({.receive_timeout = 30ms}, observed({.serve = echo}));
+  Client(hasty->port()).ask("POST / HT");
+  Held held;
+  const auto impatient = start({.answer_deadline = 20ms}, observed(held.service()));
+  Client(impatient->port()).ask(post("/", "slow"));
+  const std::scoped_lock lock(mutex);
+  EXPECT_THAT(told, testing::ElementsAre("404 not-found", "413 body-too-large", "431 header-too-large",
+                                         "400 malformed-request", "408 request-timeout", "503 answer-late"));
 }
 
 TEST(HttpServer, AConnectionThatIdlesTooLongIsClosedWithoutAWord) {

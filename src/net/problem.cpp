@@ -71,7 +71,8 @@ std::string json_string(std::string_view text) {
 
 Response problem_response(Problem problem, const ProblemDetails& details) {
   const ProblemKind& kind = kind_of(problem);
-  Response response{.status = kind.status, .headers = {{"Content-Type", "application/problem+json"}}, .body = {}};
+  Response response{.status = kind.status, .headers = {{"Content-Type", "application/problem+json"}}};
+  response.problem = kind.name;
   response.body = "{\"type\":" + json_string("urn:semel:problem:" + std::string(kind.name)) +
                   ",\"title\":" + json_string(kind.title) + ",\"status\":" + std::to_string(kind.status);
   if (!details.detail.empty()) response.body += ",\"detail\":" + json_string(details.detail);

@@ -562,6 +562,13 @@ class Passing(Behind):
         self.ended(program)
         self.assertNotIn("s3same", database.dump() + "".join(program.text()))
 
+    def test_a_service_that_is_away_is_said_in_the_log(self):
+        program = self.start(self.database(SqliteDatabase))
+        self.assertEqual(curl(self.folder, self.url("away", "/seen")).status, 502)
+        self.ended(program)
+        self.assertIn(f"event=problem listener=127.0.0.1:{self.ports['away']} status=502 "
+                      "problem=upstream-unreachable count=1", program.text()[1])
+
     def test_nginx_behind_serves_its_files(self):
         program = self.start(self.database(SqliteDatabase))
         (self.nginx.folder / "static" / "page.txt").write_text("a page")

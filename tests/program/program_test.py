@@ -580,6 +580,22 @@ class Http(ProgramCase):
         reasons = sorted(letter["reason"] for letter in json.loads(output))
         self.assertEqual(reasons, ["malformed", "malformed", "no_key"])
 
+    def test_what_is_answered_for_no_source_is_counted_and_said(self):
+        program = self.start()
+        for path, body, status in [("/nowhere", b"", 404), ("/elsewhere", b"", 404), ("/hooks", b"x" * 2000, 413)]:
+            self.assertEqual(post(self.port, path, body, {})[0], status)
+        metrics = self.get("/metrics")[1]
+        counted = 'semel_http_problems_total{listener="127.0.0.1:%d",problem="%s",status="%d"} %d'
+        self.assertIn(counted % (self.port, "not-found", 404, 2), metrics)
+        self.assertIn(counted % (self.port, "body-too-large", 413, 1), metrics)
+        self.assertEqual(program.stop(), 0)
+        said = [line for line in program.text()[1].splitlines() if "event=problem" in line]
+        where = f"event=problem listener=127.0.0.1:{self.port}"
+        self.assertEqual([line[line.index("event="):] for line in said],
+                         [f"{where} status=404 problem=not-found count=1",
+                          f"{where} status=413 problem=body-too-large count=1"],
+                         "the first of a kind is said, the others are counted")
+
     def test_health_readiness_and_metrics(self):
         program = self.start()
         self.hook(b'{"id": "in_1", "cents": 1}')

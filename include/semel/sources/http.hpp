@@ -113,6 +113,10 @@ struct Options {
   /// Told of a request for `source` that was answered before any lane saw it: a bad signature, a missing key or
   /// principal, a full queue. Any thread; must not block, must not throw.
   std::function<void(std::string_view source, const Error& why)> on_refused{};
+  /// Told of a request that was answered for no source: nothing is served there, it was too slow or too large, or the
+  /// service behind the gateway gave no answer. `problem` is its type without `urn:semel:problem:`. The listener's
+  /// thread; must not block, must not throw.
+  std::function<void(int status, std::string_view problem)> on_problem{};
 };
 
 /// One listening address with any number of sources on it. It serves from `start` to its destruction, on one thread.

@@ -28,8 +28,8 @@ class GatewayTest : public testing::Test {
     options.port = 0;
     listener = listen(std::move(options)).value();
     listener->add(Requests{.name = "own", .path = "/own", .principal = anybody}).value();
-    sources =
-        listener->add(Gateway{.name = "api", .upstream = {.url = upstream.url()}, .routes = std::move(routes)}).value();
+    Upstream service{.url = upstream.url(), .timeout = timeout};
+    sources = listener->add(Gateway{.name = "api", .upstream = service, .routes = std::move(routes)}).value();
     listener->start().value();
   }
   Client client() { return Client(listener->port()); }
@@ -45,6 +45,7 @@ class GatewayTest : public testing::Test {
   }
 
   net::RawUpstream upstream;
+  std::chrono::milliseconds timeout{30'000};
   std::unique_ptr<Listener> listener;
   std::vector<semel::Source*> sources;
 };
@@ -143,6 +144,22 @@ TEST_F(GatewayTest, NoSpellingOfAGuardedPathSlipsPast) {
     EXPECT_THAT(got.body, HasSubstr("urn:semel:problem:idempotency-key-missing")) << target;
   }
   EXPECT_FALSE(upstream.has_caller());
+}
+
+TEST_F(GatewayTest, TellsWhereTheServiceGaveNoAnswer) {
+  std::vector<std::string> told;
+  timeout = std::chrono::milliseconds(30);
+  start({payments()}, {.on_problem = [&](int status, std::string_view problem) {
+          told.push_back(std::to_string(status) + " " + std::string(problem));
+        }});
+  auto caller = client();
+  EXPECT_EQ(caller.ask("GET /silent HTTP/1.1\r\nHost: h\r\n\r\n").status, 504);
+  upstream.accept();
+  upstream.stop_listening();
+  EXPECT_EQ(caller.ask("GET /away HTTP/1.1\r\nHost: h\r\n\r\n").status, 502);
+  EXPECT_EQ(caller.ask("GET /chat HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\r\n").status, 501);
+  listener.reset();  // its thread writes what was told
+  EXPECT_THAT(told, ElementsAre("504 upstream-timeout", "502 upstream-unreachable", "501 upgrade-not-supported"));
 }
 
 TEST_F(GatewayTest, WithoutAKeyARouteRefusesOrPassesAsItSays) {

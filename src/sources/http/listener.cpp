@@ -127,6 +127,8 @@ Result<void> ServingListener::start() {
     auto* source = source_of(request);
     source->serve(std::move(request), std::move(responder));
   };
+  if (options_.on_problem)
+    service.observe = [this](const net::Response& answer) { options_.on_problem(answer.status, answer.problem); };
   if (gateway_) {
     service.upstreams = {gateway_->upstream()};
     service.forward = [this](const net::RequestHead& head) { return forward(head); };

@@ -285,6 +285,19 @@ TEST_F(HttpSource, OtherPathsAndMethodsAreRefused) {
   EXPECT_TRUE(hooks.has_nothing() && requests.has_nothing());
 }
 
+TEST_F(HttpSource, TellsWhatWasAnsweredForNoSource) {
+  std::vector<std::string> told;
+  start({.body_bytes_max = 8, .on_problem = [&](int status, std::string_view problem) {
+           told.push_back(std::to_string(status) + " " + std::string(problem));
+         }});
+  for (const auto& request : {post("/nowhere", ""), std::string("GET /charges HTTP/1.1\r\nHost: a\r\n\r\n"),
+                              post("/charges", "123456789", with_key("a")), post("/charges", "", "")})
+    client().ask(request);
+  listener.reset();  // its thread writes what was told
+  EXPECT_THAT(told, testing::ElementsAre("404 not-found", "405 method-not-allowed", "413 body-too-large"))
+      << "a missing key is the source's to tell";
+}
+
 TEST_F(HttpSource, ARequestWithoutAGoodKeyIsRefusedAndNeverQueued) {
   start();
   Taker lane(*charge_source);
