@@ -37,18 +37,31 @@ Signals::Signals() {
   pthread_sigmask(SIG_BLOCK, &set_, nullptr);
 }
 
-void Signals::watch(std::function<void()> stop, std::chrono::milliseconds deadline) {
-  thread_ = std::thread([this, stop = std::move(stop), deadline] {
+Signals::Watch Signals::watch(std::function<void()> stop, std::chrono::milliseconds deadline) {
+  stop_ = std::move(stop);
+  thread_ = std::thread([this, deadline] {
     using Clock = std::chrono::steady_clock;
     int signal = next(std::nullopt);
     // What is said only after this is meant as a second one.
     for (const auto until = Clock::now() + together; signal != over && signal != none;) signal = next(until);
     if (signal == over) return;
-    stop();
+    call_stop();
     signal = next(Clock::now() + deadline);
     if (signal == over) return;
     end_at_once(signal > 0 ? "semel: second signal, ending at once\n" : "semel: the shutdown deadline has passed\n");
   });
+  return Watch(*this);
+}
+
+void Signals::call_stop() {
+  const std::lock_guard lock(mutex_);
+  if (stop_) stop_();
+}
+
+/// Waits for a call that is under way.
+void Signals::forget_stop() {
+  const std::lock_guard lock(mutex_);
+  stop_ = nullptr;
 }
 
 /// Anybody can send `over`; it means something only from here.

@@ -97,7 +97,7 @@ int prove_file(const ProveOptions& options) {
   if (const auto agreed = check_consent(options, settings); !agreed) return report(agreed.error());
   Signals signals;
   std::stop_source stop;
-  signals.watch([&] { stop.request_stop(); }, settings.patience + settings.settle + settings.late);
+  const auto watch = signals.watch([&] { stop.request_stop(); }, settings.patience + settings.settle + settings.late);
   curl_global_init(CURL_GLOBAL_DEFAULT);
   const auto seed = options.seed.value_or(std::random_device()() % 1'000'000);
   note("seed " + std::to_string(seed));

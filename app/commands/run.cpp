@@ -176,7 +176,7 @@ int run_on(StoreT& store, Config& config, const RunOptions& options, Signals& si
     log.info("stopping");
     consumer.stop();
   };
-  signals.watch(stop, config.consumer.shutdown_deadline);
+  const auto watch = signals.watch(stop, config.consumer.shutdown_deadline);
   std::optional<ProgressBar> progress;
   if (bar) progress.emplace(sources->files());
   const auto summary = consumer.run();
