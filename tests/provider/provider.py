@@ -22,6 +22,8 @@ For the test, on the same port:
     POST /admin/release    {"drop": false}; what hangs goes on; with "drop" its connection is closed instead
     GET  /admin/waiting?at_least=N     answers once N requests hang, whether or not their callers still wait
     GET  /admin/requests?at_least=N    answers once N were received; lists them, with the keys they carried
+    GET  /admin/alone                  answers once no other connection is open: what callers that are dead had sent is
+                                       done then
     GET  /admin/ledger?at_least=N      every charge, capture and refund in order, with its key, once there are N
     POST /admin/reset      as if it had never run
 
@@ -156,6 +158,16 @@ class Waiting:
         self._changed = threading.Condition()
         self._hanging = {}
         self._received = []
+        self._callers = 0
+
+    def count_callers(self, change):
+        with self._changed:
+            self._callers += change
+            self._changed.notify_all()
+
+    def wait_until_alone(self):
+        with self._changed:
+            self._changed.wait_for(lambda: self._callers == 1)
 
     def receive(self, request):
         with self._changed:
@@ -419,8 +431,14 @@ class Server(ThreadingHTTPServer):
         self.provider = provider
         self.to_reset = set()
 
+    def process_request(self, request, client_address):
+        """In the thread that accepts: whoever asks to be alone is counted after all who came before it."""
+        self.provider.waiting.count_callers(+1)
+        super().process_request(request, client_address)
+
     def shutdown_request(self, request):
         """A connection that is to be reset ends with RST, and without the FIN that would look like an end."""
+        self.provider.waiting.count_callers(-1)
         if request not in self.to_reset:
             super().shutdown_request(request)
             return
@@ -510,6 +528,8 @@ class Handler(BaseHTTPRequestHandler):
                 return Answer(200, {"waiting": provider.waiting.wait_hanging(at_least)})
             case ("GET", "requests"):
                 return Answer(200, {"requests": provider.waiting.wait_received(at_least)})
+            case ("GET", "alone"):
+                provider.waiting.wait_until_alone()
             case ("GET", "ledger"):
                 operations = provider.waiting.wait_ledger(provider.ledger, at_least)
                 return Answer(200, {"now": provider.ledger.now, "operations": operations})

@@ -120,6 +120,10 @@ class ProviderProcess:
         """Returns the requests once there were that many since it started, lookups too."""
         return self._admin("GET", f"requests?at_least={count}")["requests"]
 
+    def wait_until_nobody_calls(self):
+        """Returns once every connection is closed: what callers that are dead had sent is done then."""
+        self._admin("GET", "alone")
+
     def received(self):
         return self.wait_until_received(0)
 

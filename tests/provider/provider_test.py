@@ -350,6 +350,18 @@ class Faults(Case):
         self.assertEqual(self.provider.release(), 1)
         self.assertEqual(len(self.provider.ledger(at_least=1)), 1)
 
+    def test_nobody_calls_once_what_a_caller_that_left_had_sent_is_done(self):
+        self.provider.faults("hang_before")
+        connection = http.client.HTTPConnection("127.0.0.1", self.provider.port)
+        connection.request("POST", "/charges", '{"amount": 1, "currency": "EUR", "reference": "order-1"}')
+        connection.close()
+        asked = Asked(self.provider.wait_until_nobody_calls)
+        self.provider.wait_until_waiting(1)
+        self.assertTrue(asked.is_alive())
+        self.provider.release()
+        asked.answer()
+        self.assert_charged(1)
+
     def test_hanging_before_it_charges_and_dropped(self):
         self.provider.faults({"fault": "hang_before", "next": 1})
         asked = Asked(lambda: self.charge(key="k"))
