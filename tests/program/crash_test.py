@@ -13,7 +13,8 @@ import threading
 import unittest
 
 from harness import DATABASES, INTENT_STEPS, MESSAGE_STEPS, PUBLICATION_STEPS, Program, free_port, post, run
-from outside import Cells, Receiver, fates, make_due
+from kinds import SOURCES, OutsideCall, OwnRows, Publication, service_text
+from outside import Cells, make_due
 
 PROOF = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "proof.md"
 BEGIN, END = "<!-- every step -->\n", "<!-- end of every step -->\n"
@@ -24,107 +25,21 @@ NO_KEY = {"cents": 7}
 FAILING = {"id": "pay_failing", "cents": None}  # the effect's column takes no null
 MESSAGES = [*GOOD, TWICE, NO_KEY, FAILING]
 
-CONFIG = """
-store: {store}
-admin: none
-shutdown_deadline: 120s
-sources:
-  payments: {source}
-{around}
-handlers:
-  pay:
-    from: payments
-    key: /id
-    execute: [ "INSERT INTO effects (id, cents) VALUES (:key, :/cents)" ]
-    {more}
-"""
-SOURCES = {"file": "{{ file: {file} }}",
-           "http": "{{ http: {{ listen: \"127.0.0.1:{port}\", path: /pay, verify: none }} }}"}
-FEW_ATTEMPTS = "retry: { attempts: 2, delay: 10ms }"
-ANSWER = "answer: { status: 201, body: { paid: \":/cents\" } }"
 SENT_AGAIN = {202, 409, 503}  # not done yet, of a call that is under way
 
 
-class OwnRows:
-    """Effect: a row in the user's table, and nothing else."""
-    name = "own rows"
-    steps = MESSAGE_STEPS
-    around = ""
-    answered = 201
+class FailedFirst(OutsideCall):
+    """A start is a commit of its own only for a second attempt."""
 
     def __init__(self, cells):
-        pass
-
-    def more(self):
-        return ANSWER
-
-    def once(self, _database):
-        return {}
-
-    def wait_for_all(self):
-        """What follows the commit, too."""
-
-    def end(self):
-        pass
-
-
-class Publication(OwnRows):
-    """The row, and a webhook for it."""
-    name = "publication"
-    steps = [*MESSAGE_STEPS, "intended", *PUBLICATION_STEPS]
-
-    def __init__(self, cells):
-        self.receiver = Receiver()
-        self.around = f'targets: {{ events: {{ url: "{self.receiver.url}" }} }}'
-
-    def more(self):
-        return ANSWER + '\n    publish: { to: events, order_key: /id, body: { id: ":/id" } }'
-
-    def once(self, _database):
-        """How many publications of each payment came, by their ids: each may come more than once."""
-        return {one["id"]: len({publication for publication, body in self.receiver.received
-                                if body["id"] == one["id"]}) for one in GOOD}
-
-    def wait_for_all(self):
-        self.receiver.wait_for(len(GOOD))
-
-    def end(self):
-        self.receiver.shutdown()
-        self.receiver.server_close()
-
-
-class OutsideCall(OwnRows):
-    """The row, a charge at a provider that knows its keys, and a row for what came of it."""
-    name = "outside call"
-    steps = [*MESSAGE_STEPS, *INTENT_STEPS]
-    answered = 200
-
-    def __init__(self, cells):
-        self.bank = cells.bank()
-        self.bank.reset()
-        # A start is a commit of its own only for a second attempt.
+        super().__init__(cells)
         self.bank.faults({"fault": "unavailable", "next": 1, "reference": "pay_1", "retry_after": 0})
-        self.around = "providers: { bank: { key: { header: Idempotency-Key, lifetime: 24h } } }"
-
-    def more(self):
-        return f"""call:
-      provider: bank
-      url: "{self.bank.url}/charges"
-      body: {{ amount: ":/cents", currency: EUR, reference: ":/id" }}
-      reference: /id
-      settle: {{ execute: [ "INSERT INTO outcomes (id, outcome) VALUES (:/id, :outcome)" ] }}"""
-
-    def once(self, database):
-        """How often each was charged, by the provider's own ledger; all are settled."""
-        found = fates(database, self.bank, [one["id"] for one in GOOD])
-        return {reference: fate.charges if fate.settled else f"not settled: {fate}"
-                for reference, fate in found.items()}
-
-    def wait_for_all(self):
-        self.bank.ledger(at_least=len(GOOD))
 
 
-KINDS = [OwnRows, Publication, OutsideCall]
+KINDS = [OwnRows, Publication, FailedFirst]
+STEPS = {OwnRows: MESSAGE_STEPS,
+         Publication: [*MESSAGE_STEPS, "intended", *PUBLICATION_STEPS],
+         FailedFirst: [*MESSAGE_STEPS, *INTENT_STEPS]}
 
 
 class Sender:
@@ -157,7 +72,7 @@ class Sender:
         """So that a program which never comes to a step ends instead of serving for ever."""
         def stop():
             self.join()
-            kind.wait_for_all()
+            kind.wait_for(len(GOOD))
             program.process.terminate()
         threading.Thread(target=stop, daemon=True).start()
 
@@ -179,9 +94,7 @@ class Crash(Cells):
         return counted
 
     def config(self, name, kind, database, source, place):
-        more = kind.more() + (f"\n    {FEW_ATTEMPTS}" if source == "file" else "")
-        return self.write(f"{name}.{source}.yaml", CONFIG.format(
-            store=database.uri, source=SOURCES[source].format(**place), around=kind.around, more=more))
+        return self.write(f"{name}.{source}.yaml", service_text(kind, source, place, database.uri))
 
     def killed_reading_file(self, config, step, _kind, database, _place):
         first = Program("run", config, steps=True)
@@ -229,7 +142,7 @@ class Crash(Cells):
         either."""
         rows = database.execute("SELECT id, count(*) FROM effects GROUP BY id ORDER BY id")
         effects = {row[0]: int(row[1]) for row in rows}
-        outside = kind.once(database)
+        outside = kind.once(database, [one["id"] for one in GOOD])
         lost = len([m for m in GOOD if effects.get(m["id"], 0) == 0 or outside.get(m["id"], 1) == 0])
         strange = set(effects) - {m["id"] for m in GOOD}
         assert not strange, strange
@@ -237,7 +150,7 @@ class Crash(Cells):
 
     def test_kill_at_every_step(self):
         cells = [(kind, store, source, step) for kind in KINDS for store in DATABASES for source in SOURCES
-                 for step in kind.steps]
+                 for step in STEPS[kind]]
         found = self.all_cells([lambda name, c=c: self.cell(name, *c) for c in cells])
         Crash.table = {(kind.name, step, store.name, source): numbers
                        for (kind, store, source, step), numbers in zip(cells, found)}
@@ -257,7 +170,7 @@ class Crash(Cells):
         lines = ["| kind | killed at | " + " | ".join(f"{store}, {source}" for store, source in columns) + " |",
                  "|---|---|" + "---|" * len(columns)]
         for kind in KINDS:
-            for step in kind.steps:
+            for step in STEPS[kind]:
                 cells = [", ".join(map(str, Crash.table[kind.name, step, *column])) for column in columns]
                 lines.append(f"| {kind.name} | `{step}` | " + " | ".join(cells) + " |")
         return "".join(line + "\n" for line in lines)
@@ -274,7 +187,7 @@ class Crash(Cells):
     def test_no_step_is_forgotten(self):
         code, output, errors = run("steps")
         self.assertEqual(code, 0, errors)
-        tried = {step for kind in KINDS for step in kind.steps}
+        tried = {step for kind in KINDS for step in STEPS[kind]}
         self.assertEqual(sorted(output.split()), sorted(tried))
 
 

@@ -36,9 +36,7 @@ sources:
   payments: {{ file: {file} }}
 providers:
   bank:
-    {policy}
-    answer: {{ status: /status, succeeded: [ succeeded ], failed: [ failed ] }}
-    breaker: {{ failures: 0 }}
+    {provider}
 handlers:
   pay:
     from: payments
@@ -58,6 +56,7 @@ handlers:
 shutdown_deadline: 120s
 log: {{ level: warning }}
 """
+PROVIDER = ["answer: { status: /status, succeeded: [ succeeded ], failed: [ failed ] }", "breaker: { failures: 0 }"]
 CALL = """key: /id
     execute: [ "INSERT INTO effects (id, cents) VALUES (:key, :/cents)" ]
     call:
@@ -95,15 +94,20 @@ INTENTS = {
     "postgres": "SELECT convert_from(reference, 'UTF8'), state, attempt, settled::int, flagged::int "
                 "FROM semel.intents ORDER BY number",
 }
+OUTBOX = {"sqlite": "semel_outbox", "postgres": "semel.outbox"}
 AMBIGUOUS = 5
 PARALLEL = 4
 
 
-def config_text(policy, bank, database, file, visible="0s", lease="15s"):
+def provider_text(policy, bank, visible="0s"):
+    """What the configuration says of the provider."""
     lines, _ = POLICIES[policy]
-    return CONFIG.format(
-        store=database.uri, file=file, lease=lease, call=CALL.format(url=bank.url), settle=SETTLE,
-        policy="\n    ".join(line.format(url=bank.url, visible=visible) for line in lines))
+    return "\n    ".join([*(line.format(url=bank.url, visible=visible) for line in lines), *PROVIDER])
+
+
+def config_text(policy, bank, database, file, visible="0s", lease="15s"):
+    return CONFIG.format(store=database.uri, file=file, lease=lease, call=CALL.format(url=bank.url), settle=SETTLE,
+                         provider=provider_text(policy, bank, visible))
 
 
 def make_due(database):
@@ -178,6 +182,10 @@ class Receiver(ThreadingHTTPServer):
     def url(self):
         return f"http://127.0.0.1:{self.server_address[1]}/events"
 
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # a sender that was killed is nothing to report
+            super().handle_error(request, client_address)
+
     def wait_for(self, count):
         """Until so many publications have come."""
         with self.changed:
@@ -221,7 +229,8 @@ def fates(database, bank, references):
         rows.setdefault(reference, []).append([None, *map(int, numbers)])
     for reference, outcome in database.execute("SELECT id, outcome FROM outcomes"):
         outcomes.setdefault(reference, []).append(outcome)
-    return {one: Fate(len(bank.charges(one)), rows.get(one, []), outcomes.get(one, [])) for one in references}
+    charged = [charge["reference"] for charge in bank.charges()]
+    return {one: Fate(charged.count(one), rows.get(one, []), outcomes.get(one, [])) for one in references}
 
 
 def set_up(bank, policy, rules=()):
@@ -236,5 +245,5 @@ def payment(reference, cents, patience="long"):
     return json.dumps({"id": reference, "cents": cents, "patience": patience}) + "\n"
 
 
-__all__ = ["A_DAY_LATER", "POLICIES", "TABLES", "Cells", "ProviderProcess", "Receiver", "Template", "config_text",
-           "fates", "make_due", "payment", "set_up"]
+__all__ = ["A_DAY_LATER", "INTENTS", "OUTBOX", "POLICIES", "TABLES", "Cells", "ProviderProcess", "Receiver", "Template",
+           "config_text", "fates", "make_due", "payment", "provider_text", "set_up"]

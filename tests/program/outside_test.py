@@ -13,7 +13,7 @@ import sys
 import unittest
 
 from harness import DATABASES, INTENT_STEPS, PUBLICATION_STEPS, Asked, Program
-from outside import A_DAY_LATER, POLICIES, Cells, Receiver, config_text, fates, make_due, payment, set_up
+from outside import A_DAY_LATER, OUTBOX, POLICIES, Cells, Receiver, config_text, fates, make_due, payment, set_up
 
 # What the provider does to the first attempt, by what is said of it.
 FAULTS = {
@@ -34,7 +34,6 @@ FAULTS = {
 HANGING = {"hang_before", "hang_after", "late"}
 STEPS = ["received", "recorded", "intended", "committed", *INTENT_STEPS[1:]]
 MORE_STEPS = ["begun", "claimed", "handled"]  # all before the commit, as `recorded` is
-OUTBOX = {"sqlite": "semel_outbox", "postgres": "semel.outbox"}
 FULL = bool(os.environ.get("SEMEL_FULL_MATRIX"))
 FAULT_MODEL = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "fault-model.md"
 BEGIN, END = "<!-- the fault matrix -->\n", "<!-- end of the fault matrix -->\n"
