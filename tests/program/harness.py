@@ -33,9 +33,10 @@ PUBLICATION_STEPS = ["relaying", "relayed", "sent"]
 
 
 class Program:
-    """One run of the program. With `steps` it waits at every step until it is released."""
+    """One run of the program. With `steps` it waits at every step until it is released. `told` is called with each line
+    of its standard error, and with "" at the end."""
 
-    def __init__(self, *arguments, steps=False, env=None):
+    def __init__(self, *arguments, steps=False, env=None, told=lambda line: None):
         command = [PROGRAM, *map(str, arguments)]
         self.step_read = self.release_write = None
         fds = ()
@@ -51,6 +52,7 @@ class Program:
             os.close(fd)
         self.steps = os.fdopen(self.step_read, "r") if steps else None
         self.errors = []
+        self._told = told
         self._said = threading.Condition()
         self._readers = [threading.Thread(target=self._read_errors), threading.Thread(target=self._read_output)]
         self.output = []
@@ -60,12 +62,19 @@ class Program:
 
     def _read_errors(self):
         for line in self.process.stderr:
-            with self._said:
-                self.errors.append(line.decode(errors="replace"))
-                self._said.notify_all()
+            self._hear(line.decode(errors="replace"))
+        self._hear("")
+
+    def _hear(self, line):
         with self._said:
-            self.errors.append("")  # the end
+            self.errors.append(line)
             self._said.notify_all()
+        self._told(line)
+
+    def has_ended(self):
+        """It says nothing any more."""
+        with self._said:
+            return self.errors[-1:] == [""]
 
     def _read_output(self):
         for line in self.process.stdout:
