@@ -148,6 +148,8 @@ class Cells(Case):
         super().setUp()
         self.templates = {kind: Template(self, kind) for kind in DATABASES}
         self.banks = threading.local()
+        self.threads = concurrent.futures.ThreadPoolExecutor(PARALLEL)
+        self.addCleanup(self.threads.shutdown)
 
     def bank(self):
         """The provider of this thread."""
@@ -159,9 +161,10 @@ class Cells(Case):
         return self.banks.bank
 
     def all_cells(self, cells):
-        """What they return, in order."""
-        with concurrent.futures.ThreadPoolExecutor(PARALLEL) as threads:
-            return list(threads.map(lambda number: cells[number](f"c{number}"), range(len(cells))))
+        """What they return, in order. All have ended, also where one fails."""
+        asked = [self.threads.submit(cell, f"c{number}") for number, cell in enumerate(cells)]
+        concurrent.futures.wait(asked)
+        return [one.result() for one in asked]
 
     def come_to_rest(self, config):
         """The file is read to its end, and everything that can be done is."""

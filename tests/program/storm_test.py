@@ -7,8 +7,8 @@ neither.
     SEMEL_STORM_SECONDS=N     round after round, each with the next seed, until so much time is over
     SEMEL_STORM_MESSAGES=N    messages of a cell
 
-Nothing here depends on time: each blow falls after a number of messages was done, and a frozen process goes on after a
-number of commands has looked at the database."""
+No verdict depends on time: each blow falls after a number of things was done, and a frozen process goes on after a
+number of commands has looked at the database. How the two processes meet in between is not the seed's to say."""
 
 import collections
 import http.client
@@ -307,7 +307,10 @@ class Found:
         good = {key for key, cents in sent if cents is not None}
         self.effects = most(key for key, _ in self.rows)
         self.outside = "-" if type(kind) is OwnRows else most(key for key, _, _ in self.happened)
-        self.lost = len(good - {key for key, _ in self.rows})
+        whole = {key for key, _ in self.rows}
+        if self.outside != "-":
+            whole &= {key for key, _, _ in self.happened}
+        self.lost = len(good - whole)
         self.again = kind.requests() - len(self.happened)
         self.wrong = [*self.of_effects(good), *self.of_rest(good), *self.of_messages(sent), *self.of_answers()]
 
@@ -387,6 +390,9 @@ class Storm(Cells):
 
 class Table:
     """What all rounds have found, for each cell."""
+    COLUMNS = {"messages": "messages", "kill": "killed", "terminate": "told to stop", "freeze": "frozen",
+               "cut_off": "cut off", "again": "repeats outside", "effects": "effects at most",
+               "outside": "outside at most", "lost": "lost"}
 
     def __init__(self):
         self.rows = {}
@@ -398,11 +404,10 @@ class Table:
         row["outside"] = found.outside if found.outside == "-" else max(row["outside"], found.outside)
 
     def show(self):
-        columns = ["messages", "kill", "terminate", "freeze", "cut_off", "again", "effects", "outside", "lost"]
-        print("| store | source | kind | " + " | ".join(columns) + " |")
-        print("|---" * (3 + len(columns)) + "|")
+        print("| store | source | kind | " + " | ".join(self.COLUMNS.values()) + " |")
+        print("|---" * (3 + len(self.COLUMNS)) + "|")
         for cell, row in self.rows.items():
-            print("| " + " | ".join([*cell, *(str(row[column]) for column in columns)]) + " |")
+            print("| " + " | ".join([*cell, *(str(row[column]) for column in self.COLUMNS)]) + " |")
 
 
 if __name__ == "__main__":
