@@ -26,6 +26,10 @@ function(semel_compile_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   if(PROJECT_IS_TOP_LEVEL)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+      # g++ 12 takes Asio's pair of operators for a coroutine's frame for a mismatch where it inlines but one of them.
+      target_compile_options(${target} PRIVATE -Wno-mismatched-new-delete)
+    endif()
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
                            -Wno-missing-field-initializers)
     if(SEMEL_WERROR)
