@@ -1,10 +1,13 @@
 #include "config/config.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 
 #include "config/document.hpp"
 #include "config/reading.hpp"
 #include "config/sections.hpp"
+#include "net/credentials.hpp"
 
 namespace semel::app {
 namespace {
@@ -93,6 +96,18 @@ const http::Principal* callers_of(const SourceConfig& source, const Config& conf
   const auto* http = std::get_if<HttpSource>(&source.kind);
   const auto* requests = http ? std::get_if<http::Requests>(&http->kind) : nullptr;
   return requests ? &requests->principal : nullptr;
+}
+
+bool takes_out(const SourceConfig& source, const std::string& header, const Config& config) {
+  const http::Credentials* named = nullptr;
+  if (const auto* guarded = std::get_if<GatewaySource>(&source.kind))
+    named = &config.gateways[guarded->gateway].gateway.routes[guarded->route].credentials;
+  if (const auto* http = std::get_if<HttpSource>(&source.kind))
+    named = std::visit([](const auto& kind) { return &kind.credentials; }, http->kind);
+  if (!named) return false;
+  const auto lower = [](unsigned char c) { return std::tolower(c); };
+  const auto is_it = [&](const std::string& other) { return std::ranges::equal(header, other, {}, lower, lower); };
+  return net::holds_credentials(header) || std::ranges::any_of(*named, is_it);
 }
 
 Environment process_environment() {

@@ -106,6 +106,9 @@ Loaded read_config(const std::string& text, const std::string& file, const Envir
 /// Where a source's callers come from; null where its messages have no callers. Callers bring an Idempotency-Key.
 const http::Principal* callers_of(const SourceConfig& source, const Config& config);
 
+/// Whether the source takes that header out of its messages, since it holds credentials.
+bool takes_out(const SourceConfig& source, const std::string& header, const Config& config);
+
 /// The SQL that the store speaks.
 SqlDialect dialect_of(const StoreConfig& store);
 

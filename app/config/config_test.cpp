@@ -11,6 +11,7 @@ namespace semel::app {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using namespace std::chrono_literals;
 
@@ -211,6 +212,10 @@ const Replaced replaced_lines[] = {
      {"SEMEL-0406 semel.yaml:9:10: handlers.record-invoice.key: \"data/object/id\" is no key expression: it is none "
       "of the known forms. Write a JSON Pointer such as \"/id\", \"header:Name\" or \"transport-id\"."}},
     {"key: /data/object/id",
+     "key: header:X-Api-Key",
+     {"SEMEL-0404 semel.yaml:9:10: handlers.record-invoice.key: \"X-Api-Key\" holds credentials, which \"stripe\" "
+      "takes out of its messages"}},
+    {"key: /data/object/id",
      "key: header:X-Request-Id",
      {"SEMEL-0408 semel.yaml:9:10: handlers.record-invoice.key: \"X-Request-Id\" names no event: proxies make a new "
       "one for every attempt"}},
@@ -341,6 +346,27 @@ TEST(Config, warns_of_secrets_in_the_file_without_showing_them) {
   const auto config = *read(replaced(usual_example, "${STRIPE_SECRET}", "whsec_inline")).config;
   EXPECT_THAT(config.warnings, ElementsAre("sources.stripe.http.verify.stripe.secrets[0]: a secret stands in the file; "
                                            "write ${NAME} or { file: path }"));
+}
+
+TEST(Config, refuses_a_handler_that_reads_what_its_source_takes_out) {
+  const std::string text = R"(store: sqlite:a.db
+admin: none
+sources:
+  hooks: { http: { listen: "127.0.0.1:1", path: /h, verify: none, credentials: X-Our-Pass } }
+  lines: { file: a.jsonl }
+handlers:
+  a: { from: hooks, when: { "header:x-our-pass": b }, key: /id, execute: "DELETE FROM t WHERE a = :{header:X-Api-Key}" }
+  b: { from: lines, when: { "header:x-our-pass": b }, key: /id, execute: "DELETE FROM t WHERE a = :{header:X-Api-Key}" }
+)";
+  EXPECT_THAT(mistakes_of(text), ElementsAre(HasSubstr("handlers.a.when.header:x-our-pass: \"x-our-pass\" holds"),
+                                             HasSubstr("handlers.a.execute: \"X-Api-Key\" holds credentials")));
+}
+
+TEST(Config, warns_of_a_principal_that_is_a_credential) {
+  const auto config = *read(replaced(every_field, "{ header: X-Customer }", "{ header: X-Api-Key }")).config;
+  EXPECT_THAT(config.warnings,
+              ElementsAre(HasSubstr("sources.orders.http.requests.principal.header: \"X-Api-Key\" holds "
+                                    "credentials, and a principal is stored as it is")));
 }
 
 TEST(Config, serves_no_admin_listener_where_it_only_reads_files_or_is_told_so) {

@@ -107,10 +107,8 @@ class GatewayReader {
     if (const auto field = fields.take("key"))
       route.key =
           reading_.choice<Key>(*field, {{"required", Key::required}, {"optional", Key::optional}}).value_or(route.key);
-    route.principal = read_principal(reading_, fields);
-    if (const auto field = fields.take("credentials"))
-      for (const auto& item : reading_.one_or_many(*field))
-        if (auto header = reading_.text(item)) route.credentials.push_back(*std::move(header));
+    route.principal = read_principal(reading_, fields, config_);
+    route.credentials = read_credentials(reading_, fields);
     const auto own_name = fields.take("name");
     if (own_name) route.name = reading_.text(*own_name).value_or("");
     if (!own_name && match) route.name = name_ + " " + reading_.text(*match).value_or("");

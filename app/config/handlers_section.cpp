@@ -123,6 +123,7 @@ class HandlerReader {
             ErrorCode::config_bad_expression, value,
             "\"" + expression + "\" is no condition: it looks at a JSON Pointer (/type) or at a header (header:Name)");
       }
+      if (parsed) expect_kept(value, *parsed);
       const auto equals = value.node.IsNull() ? "null" : reading_.verbatim(value);
       handler_.options.when.push_back({.expression = expression, .equals = equals.value_or("")});
     }
@@ -173,6 +174,7 @@ class HandlerReader {
                        "\"" + part.name + "\" names no event: " + std::string(*why));
       return std::nullopt;
     }
+    expect_kept(place, *parsed);
     return std::move(*parsed);
   }
 
@@ -186,6 +188,23 @@ class HandlerReader {
     if (scheme == Scheme::github || scheme == Scheme::shopify || scheme == Scheme::standard_webhooks)
       return std::nullopt;
     return "of the webhooks only github, shopify and standard-webhooks send one";
+  }
+
+  void expect_kept(const Place& place, const KeyExpression& expression) {
+    for (const auto& part : expression.parts())
+      if (part.from == KeyExpression::From::attribute) expect_kept(place, part.name);
+  }
+
+  /// Else it would read nothing, and say so to nobody.
+  void expect_kept(const Place& place, const std::string& header) {
+    const auto& from = handler_.options.from;
+    for (const auto& source : config_.sources) {
+      if (std::find(from.begin(), from.end(), source.name) == from.end() || !takes_out(source, header, config_))
+        continue;
+      reading_.mistake(ErrorCode::config_bad_value, place,
+                       "\"" + header + "\" holds credentials, which \"" + source.name + "\" takes out of its messages");
+      return;
+    }
   }
 
   void expect_transport_ids(const Place& place) {
@@ -255,7 +274,13 @@ class HandlerReader {
     }
   }
 
-  std::optional<SqlTemplate> statement(const Place& place) { return read_statement(reading_, place, dialect_, false); }
+  std::optional<SqlTemplate> statement(const Place& place) {
+    auto sql = read_statement(reading_, place, dialect_, false);
+    if (!sql) return sql;
+    for (const auto& parameter : sql->parameters)
+      if (parameter.from == Parameter::From::header) expect_kept(place, parameter.name);
+    return sql;
+  }
 
   void check_answer(const Place& place) {
     for (const auto& piece : handler_.answer.body) {

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "net/credentials.hpp"
+
 namespace semel::app {
 namespace {
 
@@ -78,13 +80,18 @@ void Listeners::read_limits(const Place& place, http::Options& options) {
   fields.finish();
 }
 
-http::Principal read_principal(Reading& reading, Fields& fields) {
+http::Principal read_principal(Reading& reading, Fields& fields, Config& config) {
   const auto field = fields.require("principal", principal_why);
   http::Principal principal{.from = http::Principal::From::none, .header = {}};
   if (field && field->node.IsMap()) {
     Fields inside(reading, *field);
     principal.from = http::Principal::From::header;
-    if (const auto header = inside.require("header")) principal.header = reading.text(*header).value_or("");
+    const auto header = inside.require("header");
+    if (header) principal.header = reading.text(*header).value_or("");
+    if (header && net::holds_credentials(principal.header))
+      config.warnings.push_back(header->path + ": \"" + principal.header +
+                                "\" holds credentials, and a principal is stored as it is; name a header that says who "
+                                "asks");
     inside.finish();
   } else if (field) {
     const auto from = reading.choice<http::Principal::From>(
@@ -92,6 +99,14 @@ http::Principal read_principal(Reading& reading, Fields& fields) {
     if (from) principal.from = *from;
   }
   return principal;
+}
+
+http::Credentials read_credentials(Reading& reading, Fields& fields) {
+  http::Credentials credentials;
+  if (const auto field = fields.take("credentials"))
+    for (const auto& item : reading.one_or_many(*field))
+      if (auto header = reading.text(item)) credentials.push_back(*std::move(header));
+  return credentials;
 }
 
 std::optional<ListenAddress> read_address(Reading& reading, const Place& place) {

@@ -31,6 +31,9 @@ class Listeners {
 };
 
 /// Takes `principal`, which has no default.
-http::Principal read_principal(Reading& reading, Fields& fields);
+http::Principal read_principal(Reading& reading, Fields& fields, Config& config);
+
+/// Names of headers, from the field `credentials`.
+http::Credentials read_credentials(Reading& reading, Fields& fields);
 
 }  // namespace semel::app

@@ -84,13 +84,16 @@ class SourceReader {
     listeners_.read_settings(fields, name + ".http", listener);
     const auto verify = fields.take("verify");
     const auto requests = fields.take("requests");
+    auto hidden = read_credentials(reading_, fields);
     if (verify && requests) {
       reading_.mistake(ErrorCode::config_bad_value, *requests, "a path takes webhooks or requests, not both");
     } else if (verify) {
       http::Webhook webhook{.name = name, .path = path, .verify = read_verification(*verify)};
+      webhook.credentials = std::move(hidden);
       config_.sources.push_back({name, HttpSource{listener, std::move(webhook)}});
     } else if (requests) {
       http::Requests taken{.name = name, .path = path, .principal = read_requests(*requests)};
+      taken.credentials = std::move(hidden);
       config_.sources.push_back({name, HttpSource{listener, std::move(taken)}});
     } else if (!place.node["verify"] && !place.node["requests"]) {
       reading_.mistake(ErrorCode::config_missing_field, place,
@@ -112,7 +115,7 @@ class SourceReader {
 
   http::Principal read_requests(const Place& place) {
     Fields fields(reading_, place);
-    const auto principal = read_principal(reading_, fields);
+    const auto principal = read_principal(reading_, fields, config_);
     if (fields) fields.finish();
     return principal;
   }

@@ -251,7 +251,8 @@ class Callers(Requests):
         secret = "c0nfidential"
         config, port = self.config(database, principal="credential")
         program = self.serve(config)
-        headers = {"Authorization": f"Bearer {secret}", "Cookie": f"session={secret}"}
+        headers = {"Authorization": f"Bearer {secret}", "Cookie": f"session={secret}", "X-Api-Key": secret,
+                   "X-Amz-Security-Token": secret}
         for body in [{"cents": 5}, {"cents": 6}, {"cents": None}, '{"cents":']:
             self.order(port, "k", body, headers)
         self.assertEqual(self.effects(database), [("k", "5")])

@@ -410,9 +410,11 @@ class AtRest(Webhooks):
     def test_what_is_set_aside_is_kept_without_credentials(self, database):
         config, port = self.config(database, self.handlers)
         program = self.serve(config)
-        headers = {"Authorization": "Basic c0nfidential", "Cookie": "session=c0nfidential", "X-Kept": "k3pt"}
+        headers = {"Authorization": "Basic c0nfidential", "Cookie": "session=c0nfidential", "X-Kept": "k3pt",
+                   "X-Api-Key": "c0nfidential", "X-Auth-Token": "c0nfidential"}
         for body in [b'{"cents":1}', b'{"cents":']:
-            self.assertEqual(self.deliver(port, body, headers)[0], 202)
+            signature = signed.stripe(body, SECRET)
+            self.assertEqual(post(port, "/hooks?token=c0nfidential", body, {**signature, **headers})[0], 202)
         self.assertEqual(self.dead_letters(config), ["malformed", "no_key"])
         self.ended(program)
         kept = database.dump()

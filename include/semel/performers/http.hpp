@@ -27,7 +27,7 @@ struct StoredRequest {
 
 /// {"method":…,"url":…,"headers":[["name","value"],…],"body":…}, with "body_base64" where the body is no UTF-8.
 /// Errors: handler_misused for a URL, method or header that cannot be sent, and for headers that are credentials
-/// (Authorization, Proxy-Authorization, Cookie).
+/// (Authorization, Cookie, X-Api-Key and their like).
 Result<std::string> encode_request(const StoredRequest& request);
 /// What encode_request wrote, or a person: "headers" may be an object too; only "url" must be there.
 /// Errors: malformed_body.

@@ -39,11 +39,16 @@ struct Principal {
   std::string header{};  ///< for `header`: set by a trusted proxy
 };
 
+/// Headers that hold credentials, beside those with a usual name (Authorization, Cookie, X-Api-Key, X-Auth-Token,
+/// X-Amz-Security-Token and their like). They are never stored, and no handler sees them.
+using Credentials = std::vector<std::string>;
+
 /// A path that takes webhooks.
 struct Webhook {
   std::string name;  ///< the source's name
   std::string path;
   Verification verify{};
+  Credentials credentials{};
 };
 
 /// A path that takes requests with an `Idempotency-Key`. Methods other than POST, PUT, PATCH and DELETE get 405.
@@ -51,6 +56,7 @@ struct Requests {
   std::string name;
   std::string path;
   Principal principal;
+  Credentials credentials{};
 };
 
 /// A service behind a gateway.
@@ -82,8 +88,7 @@ struct GuardedRoute {
     optional,  ///< without one: passed through, unguarded
   } key = Key::required;
   std::size_t key_size_max = 1024;  ///< bytes that the service takes of a key: 400 for a longer one
-  /// Headers that hold credentials, beside Authorization and Cookie. They reach the service, and are never stored.
-  std::vector<std::string> credentials{};
+  Credentials credentials{};        ///< they reach the service
 };
 
 /// Everything on a listener that no other source takes: guarded routes, and the rest passed through as a stream, with

@@ -4,13 +4,12 @@
 #include "base/encoding.hpp"
 #include "base/json.hpp"
 #include "base/utf8.hpp"
+#include "net/credentials.hpp"
 #include "net/http_client.hpp"
 
 namespace semel::http {
 
 namespace {
-
-constexpr std::string_view credentials[] = {"Authorization", "Proxy-Authorization", "Cookie"};
 
 void append_member(std::string& out, std::string_view name, std::string_view text) {
   if (out.size() > 1) out += ',';
@@ -59,9 +58,9 @@ bool take_headers(const json::Node& node, Attributes& into) {
 Result<std::string> encode_request(const StoredRequest& request) {
   const net::Outgoing outgoing{.method = request.method, .url = request.url, .headers = request.headers};
   std::string problem = net::outgoing_problem(outgoing);
-  for (const auto name : credentials)
-    if (request.headers.count(name) > 0)
-      problem = "the header " + std::string(name) + " is a credential, which is not stored with an intent";
+  for (const auto& [name, value] : request.headers.entries())
+    if (net::holds_credentials(name))
+      problem = "the header " + name + " is a credential, which is not stored with an intent";
   const bool is_text = is_valid_utf8(request.body);
   if (!is_valid_utf8(request.url)) problem = "the URL is not UTF-8";
   for (const auto& [name, value] : request.headers.entries())

@@ -45,6 +45,7 @@ TEST(StoredRequest, HoldsNoCredentialsAndNothingThatCannotBeSent) {
   const StoredRequest cases[] = {
       {.url = "https://h/", .headers = {{"authorization", "Bearer secret"}}},
       {.url = "https://h/", .headers = {{"Cookie", "secret"}}},
+      {.url = "https://h/", .headers = {{"X-Api-Key", "secret"}}},
       {.url = "https://h/", .headers = {{"A", "secret\r\nB: c"}}},
       {.url = "https://h/", .headers = {{"A", "secret\xff"}}},
       {.url = "ftp://secret/"},

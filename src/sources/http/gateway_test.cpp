@@ -85,19 +85,19 @@ TEST_F(GatewayTest, AGuardedRequestBecomesADeliveryAndIsAnsweredByItsVerdict) {
 
 TEST_F(GatewayTest, CredentialsTravelApartFromWhatMayBeStored) {
   auto route = payments();
-  route.credentials = {"X-Api-Key"};
+  route.credentials = {"X-Our-Pass"};
   start({route});
   Taker lane(*sources[0]);
   auto caller = client();
   caller.send(post("/payments", "",
-                   std::string(key) + "AUTHORIZATION: Bearer t\r\nCookie: s=1\r\nx-api-key: a\r\n"
+                   std::string(key) + "AUTHORIZATION: Bearer t\r\nCookie: s=1\r\nx-api-key: a\r\nx-our-pass: b\r\n"
                                       "Proxy-Authorization: p\r\nX-Other: o\r\n"));
   const auto delivery = lane.take();
-  for (const char* name : {"Authorization", "Cookie", "X-Api-Key"}) {
+  for (const char* name : {"Authorization", "Cookie", "X-Api-Key", "X-Our-Pass"}) {
     EXPECT_EQ(delivery.credentials.count(name), 1u) << name;
     EXPECT_EQ(delivery.attributes.count(name), 0u) << name;
   }
-  EXPECT_EQ(delivery.credentials.entries().size(), 3u);
+  EXPECT_EQ(delivery.credentials.entries().size(), 4u);
   EXPECT_EQ(delivery.attributes.count("Proxy-Authorization"), 0u);
   EXPECT_EQ(delivery.attributes.find("X-Other"), "o");
 }

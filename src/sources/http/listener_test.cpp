@@ -235,6 +235,26 @@ TEST_F(HttpSource, CredentialsAreNotPassedOn) {
     EXPECT_EQ(delivery.attributes.count(name), 0u) << name;
 }
 
+TEST_F(HttpSource, CredentialsOfAnyNameAndInTheQueryAreNotPassedOn) {
+  const auto own = listen({.port = 0}).value();
+  Webhook open{.name = "open", .path = "/open", .credentials = {"X-Our-Pass"}};
+  Requests requests{.name = "r", .path = "/r", .principal = {.from = Principal::From::header, .header = "X-Api-Key"}};
+  Taker hooks(*own->add(open).value());
+  Taker lane(*own->add(requests).value());
+  own->start().value();
+  Client hook(own->port());
+  hook.send(post("/open?token=s3cret&page=2", "", "x-our-pass: s3cret\r\nX-Gitlab-Token: s3cret\r\nX-Kept: 1\r\n"));
+  auto delivery = hooks.take();
+  EXPECT_EQ(delivery.attributes.find(":path"), "/open?token=***&page=2");
+  EXPECT_EQ(delivery.attributes.find("x-kept"), "1");
+  for (const auto& [name, value] : delivery.attributes.entries()) EXPECT_NE(value, "s3cret") << name;
+  Client caller(own->port());
+  caller.send(post("/r", "", with_key("a") + "X-Api-Key: a\r\n"));
+  auto request = lane.take();
+  EXPECT_EQ(request.principal, "a") << "it may still say on whose behalf";
+  EXPECT_EQ(request.attributes.count("X-Api-Key"), 0u);
+}
+
 TEST_F(HttpSource, APrincipalComesFromWhereTheRouteSays) {
   const auto own = listen({.port = 0}).value();
   const Principal by_header{.from = Principal::From::header, .header = "X-Tenant"};

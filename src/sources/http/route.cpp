@@ -7,6 +7,7 @@
 #include "base/digest.hpp"
 #include "base/encoding.hpp"
 #include "base/utf8.hpp"
+#include "net/credentials.hpp"
 #include "net/passed_head.hpp"
 #include "net/problem.hpp"
 #include "sources/http/idempotency_key.hpp"
@@ -19,8 +20,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> request_methods{"POST", "PUT", "PATCH", "DELETE"};
 constexpr std::array<std::string_view, 1> webhook_methods{"POST"};
-/// Not passed on: a delivery may be set aside in the store, where no credential belongs.
-constexpr std::array<std::string_view, 3> credentials{"Authorization", "Proxy-Authorization", "Cookie"};
 constexpr std::string_view key_header = "Idempotency-Key";
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
@@ -29,14 +28,19 @@ bool same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
 }
 
-bool is_credential(std::string_view name) {
-  return std::ranges::any_of(credentials, [&](std::string_view other) { return same_name(name, other); });
+using Names = std::vector<std::string>;
+
+/// `more`: what the configuration names beside the usual ones.
+bool holds_credentials(const Names& more, std::string_view name) {
+  return net::holds_credentials(name) ||
+         std::ranges::any_of(more, [&](const auto& other) { return same_name(name, other); });
 }
 
-Attributes attributes_of(const net::Request& request, const std::string* key) {
-  Attributes attributes{{":method", request.method}, {":path", request.target}};
+/// Without credentials: a delivery may be set aside in the store.
+Attributes attributes_of(const net::Request& request, const Names& credentials, const std::string* key) {
+  Attributes attributes{{":method", request.method}, {":path", net::without_credentials(request.target)}};
   for (const auto& [name, value] : request.headers.entries()) {
-    if (is_credential(name)) continue;
+    if (holds_credentials(credentials, name)) continue;
     if (key && same_name(name, key_header))
       attributes.add("idempotency-key", *key);
     else
@@ -62,9 +66,11 @@ Result<std::string> principal_of(const Principal& principal, const Attributes& h
   return hex_encode(sha256(*credential));
 }
 
-Delivery delivery_of(const std::string& source, Sender sender, net::Request request, const std::string* key) {
-  Delivery delivery{.receipt = Receipt(0), .source = source, .sender = sender};
-  delivery.attributes = attributes_of(request, key);
+/// Of a webhook or a request.
+template <class Kind>
+Delivery delivery_of(const Kind& kind, Sender sender, net::Request request, const std::string* key) {
+  Delivery delivery{.receipt = Receipt(0), .source = kind.name, .sender = sender};
+  delivery.attributes = attributes_of(request, kind.credentials, key);
   delivery.body = std::move(request.body);
   return delivery;
 }
@@ -73,7 +79,7 @@ Result<Delivery> admit_to(const Webhook& webhook, net::Request request, std::chr
   if (auto verified = verify(webhook.verify, request.headers, request.body, now); !verified)
     return std::move(verified).error();
   std::string id = delivery_id(webhook.verify.scheme, request.headers);
-  auto delivery = delivery_of(webhook.name, Sender::message, std::move(request), nullptr);
+  auto delivery = delivery_of(webhook, Sender::message, std::move(request), nullptr);
   delivery.transport_id = std::move(id);
   delivery.sender_verified = webhook.verify.scheme != Verification::Scheme::none;
   return delivery;
@@ -84,14 +90,9 @@ Result<Delivery> admit_to(const Requests& requests, net::Request request, std::c
   if (!principal) return std::move(principal).error();
   const auto key = idempotency_key(request.headers);
   if (!key) return key.error();
-  auto delivery = delivery_of(requests.name, Sender::caller, std::move(request), &*key);
+  auto delivery = delivery_of(requests, Sender::caller, std::move(request), &*key);
   delivery.principal = *std::move(principal);
   return delivery;
-}
-
-bool holds_credentials(const GuardedRoute& route, std::string_view name) {
-  return is_credential(name) ||
-         std::ranges::any_of(route.credentials, [&](const auto& other) { return same_name(name, other); });
 }
 
 /// It is stored as an operator reads it: as text. Credentials are not stored.
@@ -101,7 +102,7 @@ Result<void> check_text(const GuardedRoute& route, const net::Request& request) 
   };
   if (!is_valid_utf8(request.target)) return refuse("the target");
   for (const auto& [name, value] : request.headers.entries())
-    if (!holds_credentials(route, name) && !is_valid_utf8(value)) return refuse("the header " + name);
+    if (!holds_credentials(route.credentials, name) && !is_valid_utf8(value)) return refuse("the header " + name);
   return {};
 }
 
@@ -121,7 +122,7 @@ Result<Delivery> admit_to(const Guarded& guarded, net::Request request, std::chr
   delivery.attributes = {{":method", request.method}, {":path", request.target}};
   const auto passed = net::end_to_end(request, guarded.upstream);
   for (const auto& [name, value] : passed.entries()) {
-    if (holds_credentials(route, name))
+    if (holds_credentials(route.credentials, name))
       delivery.credentials.add(name, value);
     else
       delivery.attributes.add(name, same_name(name, key_header) ? *key : value);

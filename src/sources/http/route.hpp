@@ -38,8 +38,8 @@ Result<void> check_route(const Route& route);
 std::optional<net::Response> refuse_method(const Route& route, const std::string& method);
 
 /// A delivery, its receipt still to be made out; or why the request is none. The headers become attributes, without
-/// those that hold credentials (Authorization, Proxy-Authorization, Cookie). A guarded route's become the attributes
-/// and credentials that `Listener::add` promises.
+/// those that hold credentials, and the query without them. A guarded route's become the attributes and credentials
+/// that `Listener::add` promises.
 Result<Delivery> admit(const Route& route, net::Request request, std::chrono::system_clock::time_point now);
 
 }  // namespace semel::http
