@@ -107,6 +107,7 @@ Request request_of(const RequestHeader& head) {
   Request request;
   request.method = view(head.method_string());
   request.target = origin_form(view(head.target()));
+  request.version = head.version();
   for (const auto& field : head)
     request.headers.add(std::string(view(field.name_string())), std::string(view(field.value())));
   return request;
@@ -233,6 +234,7 @@ class StreamConnection final : public Connection, public std::enable_shared_from
     if (ended_) co_return false;
     timed_out_ |= outcome.unreadable == asio::error::timed_out;
     if (outcome.unreadable) co_return co_await give_up(outcome.unreadable);
+    if (outcome.answer) co_return co_await write(std::move(*outcome.answer));
     if (outcome.problem) co_return co_await write_own(std::move(*outcome.problem));
     if (outcome.broken) cut_off();
     if (!outcome.broken && !keep_alive_) co_await say_goodbye();

@@ -16,6 +16,7 @@ struct Request {
   std::string body;
   std::string peer{};  ///< the client's address, without port
   bool over_tls = false;
+  unsigned version = 11;  ///< of HTTP/1.1
 
   /// The target without its query.
   std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }

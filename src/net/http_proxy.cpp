@@ -128,13 +128,18 @@ void PassThrough::begin(const HeadParser& head, const UpstreamOptions& upstream)
   gone_ = false;
   silence_max_ = upstream.silence_max;
   request_head_.clear();
-  pass_request_head(request_head_, request, upstream, {.peer = client_.peer, .tls = client_.tls}, framing_);
+  pass_request_head(request_head_, request, upstream,
+                    {.peer = client_.peer, .tls = client_.tls, .version = request.version()}, framing_);
 }
 
 asio::awaitable<PassThrough::Outcome> PassThrough::pass(HeadParser& head, UpstreamPool& pool,
                                                         std::shared_ptr<void> owner) {
   if (auto refusal = refusal_of(head.get())) {
     Outcome outcome{.problem = std::move(refusal)};
+    co_return outcome;
+  }
+  if (forwards_left(head.get()) == 0u) {
+    Outcome outcome{.answer = answer_of_final_recipient(head.get())};
     co_return outcome;
   }
   begin(head, pool.options());

@@ -47,6 +47,7 @@ class PassThrough {
 
   struct Outcome {
     std::optional<Response> problem{};  ///< to be given: nothing of an answer has left
+    std::optional<Response> answer{};   ///< the same, to a request that was meant for us
     WireError unreadable{};             ///< the request's body could not be read; nothing of an answer has left
     bool keep_alive = false;
     bool whole_request = false;  ///< its end was reached

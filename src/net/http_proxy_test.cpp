@@ -114,6 +114,49 @@ TEST_F(Proxy, HeadersOfOneConnectionStayBehindAndOursAreAdded) {
   EXPECT_EQ(got.header("x-kept"), "1");
 }
 
+TEST_F(Proxy, ViaNamesTheVersionThatTheClientSpoke) {
+  start();
+  for (const char* version : {"1.0", "1.1"}) {
+    auto caller = client();
+    caller.send("GET / HTTP/" + std::string(version) + "\r\nHost: h\r\nVia: 1.1 before\r\n\r\n");
+    auto behind = upstream.accept();
+    EXPECT_THAT(behind.receive_until("\r\n\r\n"),
+                testing::ContainsRegex("Via: 1.1 before\r\n(.*\r\n)*Via: " + std::string(version) + " semel\r\n"));
+    behind.send("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+    EXPECT_EQ(caller.receive().status, 204);
+  }
+}
+
+TEST_F(Proxy, MaxForwardsCountsDownWhereItCounts) {
+  const std::string far = "99999999999999999999";
+  start();
+  for (const auto& [method, sent, passed] : {std::tuple{"OPTIONS", std::string("7"), std::string("6")},
+                                             std::tuple{"TRACE", std::string("1"), std::string("0")},
+                                             std::tuple{"OPTIONS", far, std::string("18446744073709551614")},
+                                             std::tuple{"OPTIONS", std::string("many"), std::string("many")},
+                                             std::tuple{"GET", std::string("0"), std::string("0")}}) {
+    auto caller = client();
+    caller.send(std::string(method) + " / HTTP/1.1\r\nHost: h\r\nMax-Forwards: " + sent + "\r\n\r\n");
+    auto behind = upstream.accept();
+    EXPECT_THAT(behind.receive_until("\r\n\r\n"), HasSubstr("\r\nMax-Forwards: " + passed + "\r\n")) << method;
+    behind.send("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+    EXPECT_EQ(caller.receive().status, 204);
+  }
+}
+
+TEST_F(Proxy, WhatMayBeForwardedNoMoreIsAnsweredHere) {
+  start();
+  const auto options = client().ask("OPTIONS * HTTP/1.1\r\nHost: h\r\nMax-Forwards: 0\r\n\r\n");
+  EXPECT_EQ(options.status, 200);
+  EXPECT_EQ(options.body, "");
+  const auto trace = client().ask(
+      "TRACE /a?b HTTP/1.1\r\nHost: h\r\nX-Mine: 1\r\nMax-Forwards: 00\r\nCookie: c\r\nX-Api-Key: k\r\n\r\n");
+  EXPECT_EQ(trace.status, 200);
+  EXPECT_EQ(trace.header("content-type"), "message/http");
+  EXPECT_EQ(trace.body, "TRACE /a?b HTTP/1.1\r\nHost: h\r\nX-Mine: 1\r\nMax-Forwards: 00\r\n\r\n");
+  EXPECT_FALSE(upstream.has_caller());
+}
+
 TEST_F(Proxy, ATrustedProxysForwardedHeadersAreKeptAndExtended) {
   auto options = at(upstream);
   options.trust_forwarded = true;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <optional>
+#include <charconv>
+#include <limits>
 #include <random>
 
+#include "net/credentials.hpp"
 #include "net/http_head.hpp"
 
 namespace semel::net {
@@ -13,8 +15,6 @@ namespace semel::net {
 namespace http = boost::beast::http;
 
 namespace {
-
-constexpr std::string_view via = "1.1 semel";
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -146,7 +146,7 @@ bool take_up(Seen& seen, http::field field, std::string_view name, std::string_v
 /// Calls `put` with name and value of all that a proxy adds.
 template <class Put>
 void add_ours(const Seen& seen, const UpstreamOptions& upstream, const Asking& asking, const Put& put) {
-  put("Via", via);
+  put("Via", std::to_string(asking.version / 10) + "." + std::to_string(asking.version % 10) + " semel");
   if (seen.forwarded_for.empty())
     put("X-Forwarded-For", asking.peer);
   else
@@ -209,6 +209,30 @@ std::string_view fault_in(const RequestHeader& head) {
   return "";
 }
 
+std::optional<std::uint64_t> forwards_left(const RequestHeader& head) {
+  if (head.method() != http::verb::options && head.method() != http::verb::trace) return std::nullopt;
+  const auto text = view(head[http::field::max_forwards]);
+  std::uint64_t left = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), left);
+  if (error == std::errc::invalid_argument || end != text.data() + text.size()) return std::nullopt;
+  return error == std::errc() ? left : std::numeric_limits<std::uint64_t>::max();
+}
+
+Response answer_of_final_recipient(const RequestHeader& head) {
+  Response response;
+  if (head.method() != http::verb::trace) return response;
+  response.headers.add("Content-Type", "message/http");
+  response.body.append("TRACE ").append(view(head.target())).append(" HTTP/");
+  response.body.append(std::to_string(head.version() / 10)).append(".").append(std::to_string(head.version() % 10));
+  response.body.append("\r\n");
+  // RFC 9110, 9.3.8: what is secret is not read back, for who reads the answer need not be who sent the request.
+  for (const auto& field : head)
+    if (const auto name = view(field.name_string()); !holds_credentials(name))
+      add(response.body, name, view(field.value()));
+  response.body.append("\r\n");
+  return response;
+}
+
 bool is_hop_by_hop(std::string_view name, std::string_view connection) {
   return begins(name, "proxy-") ||
          std::ranges::any_of(for_one_connection, [&](std::string_view other) { return same(name, other); }) ||
@@ -230,13 +254,17 @@ void pass_request_head(std::string& out, const RequestHeader& head, const Upstre
   if (target != "*") out.append(upstream.base_path);
   out.append(origin_form(target)).append(" HTTP/1.1\r\n");
   Seen seen;
+  const auto left = forwards_left(head);
   const auto host_at = out.size();
   for (const auto& field : head) {
     const auto name = view(field.name_string());
     const auto value = view(field.value());
     if (take_up(seen, field.name(), name, value, upstream.trust_forwarded)) continue;
     if (is_one_connections(field.name(), name) || (!names.empty() && is_named(name, names))) continue;
-    add(out, name, value);
+    if (left && field.name() == http::field::max_forwards)
+      add_number(out, name, *left - 1);
+    else
+      add(out, name, value);
   }
   // RFC 9112, 3.2.2: a target that names the host outweighs the field.
   if (const auto named = authority_of(target); !named.empty()) seen.host = named;
@@ -277,7 +305,7 @@ Attributes end_to_end(const Request& request, const UpstreamOptions& upstream) {
     if (take_up(seen, http::string_to_field(name), name, value, upstream.trust_forwarded)) continue;
     if (!is_hop_by_hop(name, names)) passed.add(name, value);
   }
-  add_ours(seen, upstream, {.peer = request.peer, .tls = request.over_tls},
+  add_ours(seen, upstream, {.peer = request.peer, .tls = request.over_tls, .version = request.version},
            [&](std::string_view name, std::string_view value) { passed.add(std::string(name), std::string(value)); });
   return passed;
 }

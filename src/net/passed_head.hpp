@@ -3,14 +3,16 @@
 // Left out, in both directions: Connection and every field that it names, Keep-Alive, Proxy-*, TE, Trailer,
 // Transfer-Encoding and Upgrade. The body's frame is written anew.
 //
-// Added to a request: Via, X-Forwarded-For, -Proto and -Host, and traceparent where there is none. X-Forwarded-* and
-// Forwarded that the client sent are dropped, unless a trusted proxy in front wrote them.
+// Added to a request: Via with the version of HTTP that it came by, X-Forwarded-For, -Proto and -Host, and traceparent
+// where there is none. X-Forwarded-* and Forwarded that the client sent are dropped, unless a trusted proxy in front
+// wrote them.
 #pragma once
 
 #include <boost/beast/http/fields.hpp>
 #include <boost/beast/http/message.hpp>
 #include <cstdint>
 #include <memory_resource>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,6 +37,7 @@ struct Framing {
 struct Asking {
   std::string_view peer;  ///< an address, without port
   bool tls = false;
+  unsigned version = 11;  ///< of HTTP/1.1
 };
 
 /// The path and query of a target that names the host too, as a client of a proxy may send it; "" where it has a query
@@ -47,6 +50,12 @@ std::string_view authority_of(std::string_view target);
 /// What is wrong with a request's line or its framing, as RFC 9112 sees it; nobody goes on with such a request, since
 /// the next one to read it may read it otherwise. Empty where nothing is.
 std::string_view fault_in(const RequestHeader& head);
+
+/// How often an OPTIONS or TRACE request may still be forwarded (RFC 9110, 7.6.2); nothing where it does not say so.
+std::optional<std::uint64_t> forwards_left(const RequestHeader& head);
+
+/// The answer to one that may be forwarded no more.
+Response answer_of_final_recipient(const RequestHeader& head);
 
 /// Whether the field belongs to one connection. `connection` holds the values of the Connection fields.
 bool is_hop_by_hop(std::string_view name, std::string_view connection);

@@ -83,6 +83,17 @@ TEST_F(GatewayTest, AGuardedRequestBecomesADeliveryAndIsAnsweredByItsVerdict) {
   EXPECT_FALSE(upstream.has_caller()) << "the call is the handler's";
 }
 
+TEST_F(GatewayTest, AGuardedRequestNamesTheVersionThatItCameBy) {
+  start({payments()});
+  Taker lane(*sources[0]);
+  auto caller = client();
+  caller.send("POST /payments HTTP/1.0\r\nContent-Length: 0\r\n" + std::string(key) + "\r\n");
+  auto delivery = lane.take();
+  EXPECT_EQ(delivery.attributes.find("via"), "1.0 semel");
+  lane.settle(delivery, Done{});
+  EXPECT_EQ(caller.receive().status, 200);
+}
+
 TEST_F(GatewayTest, CredentialsTravelApartFromWhatMayBeStored) {
   auto route = payments();
   route.credentials = {"X-Our-Pass"};
