@@ -1,7 +1,5 @@
 #include "config/config.hpp"
 
-#include <algorithm>
-#include <cctype>
 #include <cstdlib>
 
 #include "config/document.hpp"
@@ -104,10 +102,7 @@ bool takes_out(const SourceConfig& source, const std::string& header, const Conf
     named = &config.gateways[guarded->gateway].gateway.routes[guarded->route].credentials;
   if (const auto* http = std::get_if<HttpSource>(&source.kind))
     named = std::visit([](const auto& kind) { return &kind.credentials; }, http->kind);
-  if (!named) return false;
-  const auto lower = [](unsigned char c) { return std::tolower(c); };
-  const auto is_it = [&](const std::string& other) { return std::ranges::equal(header, other, {}, lower, lower); };
-  return net::holds_credentials(header) || std::ranges::any_of(*named, is_it);
+  return named && net::holds_credentials(header, *named);
 }
 
 Environment process_environment() {

@@ -27,12 +27,11 @@ constexpr std::array<std::string_view, 27> endings{"authorization", "authorizati
 
 constexpr std::array<std::string_view, 2> only_in_queries{"sig", "signature"};
 
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
 std::string plain(std::string_view name) {
   std::string out(name);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-    if (c == '_') c = '-';
-  }
+  for (char& c : out) c = c == '_' ? '-' : lower(c);
   return out;
 }
 
@@ -52,6 +51,12 @@ bool ends_in_one_of(std::string_view name, const Names& names) {
 bool holds_credentials(std::string_view field) {
   const std::string name = plain(field);
   return std::ranges::find(whole, name) != whole.end() || ends_in_one_of(name, endings);
+}
+
+bool holds_credentials(std::string_view field, const std::vector<std::string>& more) {
+  return holds_credentials(field) || std::ranges::any_of(more, [&](const std::string& other) {
+           return std::ranges::equal(field, other, {}, lower, lower);
+         });
 }
 
 std::string without_credentials(std::string_view target) {

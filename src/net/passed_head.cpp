@@ -143,10 +143,13 @@ bool take_up(Seen& seen, http::field field, std::string_view name, std::string_v
   return true;
 }
 
+/// "1.1".
+std::string version_text(unsigned version) { return std::to_string(version / 10) + "." + std::to_string(version % 10); }
+
 /// Calls `put` with name and value of all that a proxy adds.
 template <class Put>
 void add_ours(const Seen& seen, const UpstreamOptions& upstream, const Asking& asking, const Put& put) {
-  put("Via", std::to_string(asking.version / 10) + "." + std::to_string(asking.version % 10) + " semel");
+  put("Via", version_text(asking.version) + " semel");
   if (seen.forwarded_for.empty())
     put("X-Forwarded-For", asking.peer);
   else
@@ -223,8 +226,7 @@ Response answer_of_final_recipient(const RequestHeader& head) {
   if (head.method() != http::verb::trace) return response;
   response.headers.add("Content-Type", "message/http");
   response.body.append("TRACE ").append(view(head.target())).append(" HTTP/");
-  response.body.append(std::to_string(head.version() / 10)).append(".").append(std::to_string(head.version() % 10));
-  response.body.append("\r\n");
+  response.body.append(version_text(head.version())).append("\r\n");
   // RFC 9110, 9.3.8: what is secret is not read back, for who reads the answer need not be who sent the request.
   for (const auto& field : head)
     if (const auto name = view(field.name_string()); !holds_credentials(name))

@@ -28,19 +28,11 @@ bool same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
 }
 
-using Names = std::vector<std::string>;
-
-/// `more`: what the configuration names beside the usual ones.
-bool holds_credentials(const Names& more, std::string_view name) {
-  return net::holds_credentials(name) ||
-         std::ranges::any_of(more, [&](const auto& other) { return same_name(name, other); });
-}
-
 /// Without credentials: a delivery may be set aside in the store.
-Attributes attributes_of(const net::Request& request, const Names& credentials, const std::string* key) {
+Attributes attributes_of(const net::Request& request, const Credentials& credentials, const std::string* key) {
   Attributes attributes{{":method", request.method}, {":path", net::without_credentials(request.target)}};
   for (const auto& [name, value] : request.headers.entries()) {
-    if (holds_credentials(credentials, name)) continue;
+    if (net::holds_credentials(name, credentials)) continue;
     if (key && same_name(name, key_header))
       attributes.add("idempotency-key", *key);
     else
@@ -102,7 +94,7 @@ Result<void> check_text(const GuardedRoute& route, const net::Request& request) 
   };
   if (!is_valid_utf8(request.target)) return refuse("the target");
   for (const auto& [name, value] : request.headers.entries())
-    if (!holds_credentials(route.credentials, name) && !is_valid_utf8(value)) return refuse("the header " + name);
+    if (!net::holds_credentials(name, route.credentials) && !is_valid_utf8(value)) return refuse("the header " + name);
   return {};
 }
 
@@ -122,7 +114,7 @@ Result<Delivery> admit_to(const Guarded& guarded, net::Request request, std::chr
   delivery.attributes = {{":method", request.method}, {":path", request.target}};
   const auto passed = net::end_to_end(request, guarded.upstream);
   for (const auto& [name, value] : passed.entries()) {
-    if (holds_credentials(route.credentials, name))
+    if (net::holds_credentials(name, route.credentials))
       delivery.credentials.add(name, value);
     else
       delivery.attributes.add(name, same_name(name, key_header) ? *key : value);
