@@ -1,7 +1,7 @@
 // What providers answer to calls and lookups, under every built-in profile.
 //
 //   input = profile, reach, cut: 1 byte each; status, 2 bytes; what was asked LF headers, a line each; LF; body
-#include "input.hpp"
+#include "headers.hpp"
 #include "performers/http/judge.hpp"
 
 namespace semel::fuzz {
@@ -19,11 +19,7 @@ net::Returned returned_by(Input& input, std::string& asked) {
   const auto hundreds = input.below(10);
   returned.status = static_cast<int>(100 * hundreds + input.below(100));
   asked = input.line();
-  for (const auto line : input.paragraph()) {
-    const auto colon = std::min(line.find(':'), line.size());
-    const auto value = line.substr(std::min(colon + 2, line.size()));
-    returned.headers.add(std::string(line.substr(0, colon)), std::string(value));
-  }
+  returned.headers = take_headers(input);
   returned.body = input.rest();
   return returned;
 }

@@ -8,7 +8,7 @@
 
 #include "base/digest.hpp"
 #include "base/encoding.hpp"
-#include "input.hpp"
+#include "headers.hpp"
 
 namespace semel::fuzz {
 namespace {
@@ -74,16 +74,6 @@ void try_signed(Scheme scheme, std::string body, unsigned choice) {
   promise(!http::verify(verification, headers, body, at(now)), "a changed body is refused");
 }
 
-Attributes headers_of(const std::vector<std::string_view>& lines) {
-  Attributes headers;
-  for (const auto line : lines) {
-    const auto colon = std::min(line.find(':'), line.size());
-    const auto value = line.substr(std::min(colon + 2, line.size()));
-    headers.add(std::string(line.substr(0, colon)), std::string(value));
-  }
-  return headers;
-}
-
 }  // namespace
 
 void try_one(Input input) {
@@ -92,7 +82,7 @@ void try_one(Input input) {
   const auto scheme = schemes[input.below(6)];
   const auto mode = input.below(256);
   if (mode % 2 == 0) return try_signed(scheme, std::string(input.rest()), mode);
-  const auto headers = headers_of(input.paragraph());
+  const auto headers = take_headers(input);
   const auto verification = verification_of(scheme);
   const auto verified = http::verify(verification, headers, input.rest(), at(now));
   promise(!verified, "nothing is let through without a signature by the secret");
