@@ -10,6 +10,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <mutex>
 
 #include "input.hpp"
@@ -23,6 +24,11 @@ using namespace std::chrono_literals;
 class Stand {
  public:
   Stand() {
+    // libFuzzer's alarm would break off calls on sockets here and there. The wait for an answer has its own end.
+    sigset_t alarm;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
     net::ServerOptions options;
     options.body_bytes_max = 4096;
     net::Service service;
